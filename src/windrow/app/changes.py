@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from heapq import merge
@@ -104,6 +105,17 @@ def newest_changes(
             yield change
 
 
+@contextmanager
+def _store_losses(collection: str, unreadable: dict[str, str] | None) -> Iterator[None]:
+    """If a store cannot be read in the block, raise StoreError or, if `unreadable` is given, add to it why."""
+    try:
+        yield
+    except StoreError as error:
+        if unreadable is None:
+            raise
+        unreadable[collection] = str(error)
+
+
 class _Reader(NamedTuple):
     """Yields a collection's changes within a window, and finds the first fact of the newest (see `ListsChanges`)."""
 
@@ -113,25 +125,18 @@ class _Reader(NamedTuple):
 
     def read(self, window: Window, unreadable: dict[str, str] | None) -> Iterator[SourceChange]:
         """Yield the changes; if the store cannot be read, raise StoreError or add to `unreadable` why."""
-        try:
+        with _store_losses(self.collection, unreadable):
             yield from self.changes(window)
-        except StoreError as error:
-            if unreadable is None:
-                raise
-            unreadable[self.collection] = str(error)
 
     def read_backwards(self, window: Window, unreadable: dict[str, str]) -> Iterator[SourceChange]:
         """Yield the changes in the order of `place_of`, the last first; add to `unreadable` why they cannot be read."""
         first, last = window.shown_by
-        while first <= last:
-            try:
+        with _store_losses(self.collection, unreadable):
+            while first <= last:
                 start = max(first, self.first_of_newest(window._replace(shown_by=(first, last)), _READ_AT_ONCE))
-            except StoreError as error:
-                unreadable[self.collection] = str(error)
-                return
-            newest = self.read(window._replace(shown_by=(start, last)), unreadable)
-            yield from sorted(newest, key=place_of, reverse=True)
-            last = start - 1
+                newest = self.read(window._replace(shown_by=(start, last)), unreadable)
+                yield from sorted(newest, key=place_of, reverse=True)
+                last = start - 1
 
 
 def _readers(workspace: Workspace, ledger: Ledger, source: str, *, skip_broken: bool) -> Iterator[_Reader]:
@@ -179,14 +184,8 @@ def read_each(
     If a store cannot be read, raise StoreError or, if `unreadable` is given, add to it the collection and why.
     """
     for name, adapter in adapters.items():
-        try:
-            result = read(adapter)
-        except StoreError as error:
-            if unreadable is None:
-                raise
-            unreadable[name] = str(error)
-        else:
-            yield name, result
+        with _store_losses(name, unreadable):
+            yield name, read(adapter)
 
 
 def content_counts(workspace: Workspace, ledger: Ledger, unreadable: dict[str, str] | None = None) -> ContentCounts:
