@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -25,6 +24,7 @@ from windrow.digest import digest
 from windrow.formats.text import counted, replace_controls, spell_duration, spell_size, spell_value, to_json_value
 from windrow.settings.kinds import show_duration
 from windrow.stores.record_entries import title_of
+from windrow.stores.record_versions import RecordVersion
 from windrow.web import homes
 from windrow.web.openapi import spell_schema
 from windrow.web.pictures import outcome_class, run_bars, session_bars, timeline
@@ -151,8 +151,8 @@ def describe(explanation: Explanation) -> list[Described]:
         time = next((str(fields[name]) for name in _TIMES if fields.get(name)), "")
         attempt = fields.get("attempt") or (fields.get("number") if fields.get("warc") else None)
         is_number = isinstance(attempt, int) and not isinstance(attempt, bool)
-        if isinstance(fields.get("json"), str):  # a version of a record
-            text, fields = _describe_version(fields, records)
+        if isinstance(message.value, RecordVersion):
+            text, fields = _describe_version(message.value, records)
         else:
             text = next((str(fields[name]) for name in _TEXTS if fields.get(name)), "")
         if isinstance(every := fields.get("every"), int | float):  # the interval of a page, in seconds
@@ -165,15 +165,14 @@ def describe(explanation: Explanation) -> list[Described]:
     return [entry for _, entry in sorted(described, key=itemgetter(0))]
 
 
-def _describe_version(fields: Mapping[str, Any], records: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+def _describe_version(version: RecordVersion, records: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """Return what happened to a record in a version and the version's fields for people; note the record itself."""
-    key, change = str(fields.get("key")), str(fields.get("change"))
-    before, record = records.get(key), json.loads(fields["json"]) if fields["json"] else None
-    records[key] = record
-    detail = describe_difference(before, record) if change == CHANGED and before else title_of(record, "")
+    before, record = records.get(version.key), version.value
+    records[version.key] = record
+    detail = describe_difference(before, record) if version.change == CHANGED and before else title_of(record, "")
     members: dict[str, Any] = dict(record) if isinstance(record, Mapping) else {"record": record}
-    text = f"{change}: {detail}" if detail else change
-    return text, {"source": fields.get("source"), "url": fields.get("url"), **members}
+    text = f"{version.change}: {detail}" if detail else version.change
+    return text, {"source": version.source, "url": version.url, **members}
 
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[ T]")
