@@ -56,7 +56,7 @@ def test_what_is_asked_is_exactly_what_may_be_asked(root, small, windrow) -> Non
     assert first["offered"] > 8
     assert windrow("run", "one", "--again").code == 0
     (earlier,) = windrow("why", "session 1", "--json").of("summary")
-    assert [source["offered"] for source in earlier["sources"]] == [0, 1], "what is known now is not of that session"
+    assert [source["offered"] for source in earlier["sources"]] == [None, 1], "what is known now is not of that session"
     assert windrow("why", "session 1").out.splitlines()[2].split()[:2] == ["one", "-"]
     assert windrow("check").code == 0
 

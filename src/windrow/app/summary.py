@@ -64,15 +64,15 @@ class SourceCount(NamedTuple):
     """Counts of a session at one source; `received` is in bytes, and `error` is why the source failed.
 
     `offered` is the number of files that the source lists now, or of its addresses that are known now, and `waiting`
-    is the number of addresses that are due now; both are 0 if the source had a later session, since they are not those
-    of this one. For a crawled source, `redirected` is the number of addresses that redirected in the session. Its pages
-    are compared by content: `changed` counts pages with another text or description, `same_text` counts pages with
-    other bytes but the same content, and `gone` counts each page once, when it is certainly gone. `still_gone` counts
-    what was gone before and was not there again.
+    is the number of addresses that are due now; both are None if the source had a later session, since they are not
+    those of this one. For a crawled source, `redirected` is the number of addresses that redirected in the session. Its
+    pages are compared by content: `changed` counts pages with another text or description, `same_text` counts pages
+    with other bytes but the same content, and `gone` counts each page once, when it is certainly gone. `still_gone`
+    counts what was gone before and was not there again.
     """
 
     source: str
-    offered: int = 0
+    offered: int | None = None
     new: int = 0
     changed: int = 0
     gone: int = 0
@@ -83,7 +83,7 @@ class SourceCount(NamedTuple):
     received: int = 0
     error: str = ""
     redirected: int = 0
-    waiting: int = 0
+    waiting: int | None = None
     same_text: int = 0
     still_gone: int = 0
 
@@ -304,18 +304,21 @@ def _count_sources(
     for source, session_counter in session_counts.sources.items():
         counts.setdefault(source, Counter()).update(session_counter)
     later = {task.source for task in ledger.sessions.tasks((last_fact + 1, ABOVE_EVERY_FACT))}
-    collections = {task.collection for task in tasks if task.source and task.source not in later}
-    frontiers = count_frontiers(ledger, collections) if collections else {}
+    collections = {task.source: task.collection for task in tasks if task.source and task.source not in later}
+    frontiers = count_frontiers(ledger, {*collections.values()}) if collections else {}
     errors = dict(session_counts.troubles)
     for task in tasks:
         if task.source and task.failed:
             errors.setdefault(task.source, task.comment or task.reason or "it failed")
     empty = FrontierCount()
-    known = {name: empty if name in later else frontiers.get(name, empty) for name in counts}
+    known = {name: frontiers.get(name, empty if name in collections else None) for name in {*counts} - later}
     return tuple(
-        SourceCount(name, known[name].known, waiting=known[name].due, error=errors.get(name, ""), **counter)
+        SourceCount(
+            name, (count := known.get(name)) and count.known, waiting=count and count.due, error=errors.get(name, ""),
+            **counter,
+        )
         for name, counter in sorted(counts.items())
-    )
+    )  # fmt: skip
 
 
 def _count_by_content(

@@ -29,12 +29,10 @@ def summary_lines(summary: SessionSummary) -> list[str]:
         head = ["source", "offered", "new", "changed", "gone", "refused", "fetched", "same", "failed", "received"]
         page_columns = ["moved", "left", "same text"] if summary.outcomes else []
         page_columns += ["still gone"] if any(source.still_gone for source in summary.sources) else []
-        known = [source.offered or None for source in summary.sources]  # None: it had a later session
         rows = [
-            (source.source, offered, *source[2:9], spell_size(source.received),
-             *(source.redirected, source.waiting if offered else None, source.same_text, source.still_gone)
-             [: len(page_columns)])
-            for source, offered in zip(summary.sources, known, strict=True)
+            (*source[:9], spell_size(source.received),
+             *(source.redirected, source.waiting, source.same_text, source.still_gone)[: len(page_columns)])
+            for source in summary.sources
         ]  # fmt: skip
         text.append(table([*head, *page_columns], rows, "  "))
     text += [f"  {prefix_name(source.source, source.error)}" for source in summary.sources if source.error]

@@ -430,7 +430,10 @@ def _extras(value: Any, root: str) -> dict[str, Any]:
     if isinstance(value, ManualPage):
         return {"manual": render_manual(value, root)}
     if isinstance(value, SessionDetails):
-        rows = [(source.source, source.offered or "-", *source[2:9]) for source in value.summary.sources]
+        rows = [
+            (source.source, "-" if source.offered is None else source.offered, *source[2:9])
+            for source in value.summary.sources
+        ]
         return {"sources_of_session": rows}
     if not isinstance(value, StoryAnswer):
         return {}
