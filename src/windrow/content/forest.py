@@ -178,8 +178,6 @@ def _read_tree(
     return position
 
 
-WEIGHTS_DIGEST = "4397ef4bef0f15970b9694c022ec5dd065fe1015de692c6e1ace87fdc4fb05e4"
-"""The SHA-256 of `weights.txt`, in hexadecimal."""
 FOREST_SEPARATOR = "\n\n----\n\n"
 """The separator between the two forests in `weights.txt`."""
 

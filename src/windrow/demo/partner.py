@@ -52,11 +52,11 @@ def _related_specimen(seed: int, number: int) -> str:
     return f"      <relatedSpecimen {_attributes(attributes)}/>\n"
 
 
-def experiments(centre: str, seed: int, count: int = 8, shift: float = 0.0) -> bytes:
-    """Return a document with blood counts of `count` mice, about 1,700 bytes each. `shift` is added to each value."""
+def experiments(centre: str, seed: int, shift: float = 0.0) -> bytes:
+    """Return a document with blood counts of eight mice, about 1,700 bytes each. `shift` is added to each value."""
     generator = random.Random(f"experiments {centre} {seed}")  # noqa: S311 made-up documents, no secret
     lines = []
-    for number in range(count):
+    for number in range(8):
         day = (_FIRST_DAY + timedelta(days=200 + generator.randrange(100))).isoformat()
         lines.append(f'    <experiment experimentID="E{seed:04}-{number:03}" dateOfExperiment="{day}">')
         lines.append(f"      <specimenID>{specimen_id(seed, number)}</specimenID>")

@@ -50,8 +50,6 @@ MAX_SERVICE_WAIT = 60.0
 Requests that are due later are left to the next run.
 """
 
-_NEVER_CAPTURED = KnownCapture()
-
 
 @dataclass(slots=True)
 class _Host:
