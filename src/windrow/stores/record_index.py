@@ -7,6 +7,7 @@ version is built again.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
@@ -196,8 +197,8 @@ class RecordIndex:
         while changes := self._run(changes_query, (BATCH_SIZE,)).fetchall():
             records = [*dict.fromkeys(record for _, record in changes)]
             last_number, _ = changes[-1]
-            placeholders = ",".join("?" * len(records))
-            stamps = dict(self._run(f"SELECT record, stamp FROM indexed WHERE record IN ({placeholders})", records))
+            stamps_query = "SELECT record, stamp FROM indexed WHERE record IN (SELECT value FROM json_each(?))"
+            stamps = dict(self._run(stamps_query, (json.dumps(records),)))
             new_stamps, removed = self._write_records(index, records, stamps)
             with transaction(self._connection):
                 self._connection.executemany("DELETE FROM indexed WHERE record = ?", [(record,) for record in removed])

@@ -290,19 +290,19 @@ class AttemptStatement(NamedTuple):
 
 
 def read_statements(connection: sqlite3.Connection, attempts: Sequence[int]) -> list[AttemptStatement]:
-    """Return the statements of a few hundred attempts, in the order of attempts; each attempt's skips are last."""
-    placeholders = ",".join("?" * len(attempts))
-    observed_query = f"""
+    """Return the statements of attempts, in the order of attempts; each attempt's skips are last."""
+    numbers = (json.dumps([*attempts]),)
+    observed_query = """
         SELECT o.attempt, r.key, o.url, o.source, coalesce(v.json, ''), NULL, '', coalesce(v.aside, '')
         FROM observation o
         JOIN record r ON r.id = o.record LEFT JOIN value v ON v.id = o.value
-        WHERE o.attempt IN ({placeholders}) ORDER BY o.attempt, r.id
+        WHERE o.attempt IN (SELECT value FROM json_each(?)) ORDER BY o.attempt, r.id
     """
-    skipped_query = f"""
+    skipped_query = """
         SELECT attempt, key, url, reason, message FROM skipped
-        WHERE attempt IN ({placeholders}) ORDER BY attempt, key
+        WHERE attempt IN (SELECT value FROM json_each(?)) ORDER BY attempt, key
     """
-    statements = [AttemptStatement(*row) for row in connection.execute(observed_query, attempts)]
-    for attempt, key, url, reason, message in connection.execute(skipped_query, attempts):
+    statements = [AttemptStatement(*row) for row in connection.execute(observed_query, numbers)]
+    for attempt, key, url, reason, message in connection.execute(skipped_query, numbers):
         statements.append(AttemptStatement(attempt, key, url, "", "", Reason(reason), message))
     return sorted(statements, key=lambda statement: statement.attempt)

@@ -50,12 +50,13 @@ from windrow.stores.record_versions import (
     written_versions,
 )
 from windrow.stores.settled import copy_sessions, note_earlier_sessions, note_sessions
-from windrow.stores.skipped_counts import CHUNK_SIZE, INSERT_SKIPPED, MARK_REPLACED
+from windrow.stores.skipped_counts import INSERT_SKIPPED, MARK_REPLACED
 from windrow.stores.sqlite import close_on_failure
 
 if TYPE_CHECKING:
     from windrow.stores.record_index import RecordIndex
 
+CHUNK_SIZE = 400  # attempts that are settled at a time
 _LATEST_VALUE = """
 SELECT o.value FROM observation o WHERE o.record = ? ORDER BY o.at DESC, o.attempt DESC LIMIT 1
 """
@@ -428,7 +429,8 @@ class RecordStore(ChangeCounts):
             SELECT o.attempt, count(*), sum(NOT EXISTS (
                 SELECT 1 FROM observation p WHERE p.record = o.record AND (p.at, p.attempt) < (o.at, o.attempt)))
             FROM observation o LEFT JOIN value v ON v.id = o.value
-            WHERE o.attempt IN ({placeholders}) AND (? = '' OR json_extract(v.json, ?) IS NOT ?) GROUP BY o.attempt
+            WHERE o.attempt IN (SELECT value FROM json_each(?)) AND (? = '' OR json_extract(v.json, ?) IS NOT ?)
+            GROUP BY o.attempt
         """
         rows = self._rows_of_attempts(query, attempts, field, f"$.{field}", excluded)
         return {attempt: (observed_count, first_count) for attempt, observed_count, first_count in rows}
@@ -466,26 +468,19 @@ class RecordStore(ChangeCounts):
         """Erase what was read from attempts, and record their takedown; return the number of removed observations."""
         with self._guarded():
             self._connection.execute("PRAGMA secure_delete = ON").fetchall()
-        count, numbers = 0, list(attempts)
+        numbers, of_attempts = (json.dumps([*attempts]),), "WHERE attempt IN (SELECT value FROM json_each(?))"
         with self._writing():
-            touched_records: set[int] = set()
-            for start in range(0, len(numbers), CHUNK_SIZE):
-                chunk = numbers[start : start + CHUNK_SIZE]
-                placeholders = ",".join("?" * len(chunk))
-                observed_rows = self._connection.execute(
-                    f"SELECT r.key, o.attempt FROM observation o JOIN record r ON r.id = o.record"
-                    f" WHERE o.attempt IN ({placeholders})", chunk)  # fmt: skip
-                self._connection.executemany("INSERT OR IGNORE INTO taken_down VALUES (?, ?)",
-                                       [(hash64(key), attempt) for key, attempt in observed_rows])  # fmt: skip
-                touched_records |= {record for (record,) in self._connection.execute(
-                    f"SELECT record FROM observation WHERE attempt IN ({placeholders})", chunk)}  # fmt: skip
-                for table in ("observation", "skipped", "waiting", "completed"):
-                    deleted = self._connection.execute(f"DELETE FROM {table} WHERE attempt IN ({placeholders})", chunk)
-                    count += deleted.rowcount if table == "observation" else 0
-            self._mark_unindexed(touched_records)
+            observed_rows = self._connection.execute(
+                f"SELECT r.id, r.key, attempt FROM observation JOIN record r ON r.id = record {of_attempts}", numbers
+            ).fetchall()
+            taken_down = ((hash64(key), attempt) for _, key, attempt in observed_rows)
+            self._connection.executemany("INSERT OR IGNORE INTO taken_down VALUES (?, ?)", taken_down)
+            for table in ("observation", "skipped", "waiting", "completed"):
+                self._connection.execute(f"DELETE FROM {table} {of_attempts}", numbers)
+            self._mark_unindexed({record for record, _, _ in observed_rows})
             self._connection.execute(DELETE_UNUSED_VALUES)
             self._connection.execute(REMOVE_COUNTS)
-        return count
+        return len(observed_rows)
 
     def taken_down(self, key: str) -> list[int]:
         """Return the attempts that observed the record `key` and were taken down."""

@@ -11,7 +11,7 @@ from windrow.reasons import BY_RULE, Reason
 from windrow.stores.record_versions import Skipped
 from windrow.stores.sqlite import SqliteStore
 
-CHUNK_SIZE = 400  # attempts per query
+_OF_ATTEMPTS = "attempt IN (SELECT value FROM json_each(?))"
 INSERT_SKIPPED = """
 INSERT INTO skipped (attempt, key, reason, message, url, source, number, replaced) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET number = number + excluded.number
@@ -95,7 +95,7 @@ class SkippedCounts(SqliteStore):
         An empty key or address is ignored. A document or entry that meets several conditions is returned several times.
         """
         query = "SELECT attempt, key, url, reason, message FROM skipped WHERE {} ORDER BY attempt, key"
-        rows = [*self._rows_of_attempts(query.format("attempt IN ({placeholders})"), attempts)]
+        rows = [*self._rows_of_attempts(query.format(_OF_ATTEMPTS), attempts)]
         with self._guarded():
             for column, value in (("key", key), ("url", url)):
                 rows += self._connection.execute(query.format(f"{column} = ?"), (value,)).fetchall() if value else ()
@@ -109,12 +109,9 @@ class SkippedCounts(SqliteStore):
             return [key for (key,) in self._connection.execute(query, (json.dumps(keys), *BY_RULE))]
 
     def _rows_of_attempts(self, query: str, attempts: Sequence[int], *parameters: str) -> Iterator[tuple[Any, ...]]:
-        """Run a query for `CHUNK_SIZE` attempts at a time; `{placeholders}` in it becomes a `?` for each attempt."""
+        """Yield the rows of a query whose first parameter is the JSON list of the attempts."""
         with self._guarded():
-            for start in range(0, len(attempts), CHUNK_SIZE):
-                chunk = attempts[start : start + CHUNK_SIZE]
-                placeholders = ",".join("?" * len(chunk))
-                yield from self._connection.execute(query.format(placeholders=placeholders), (*chunk, *parameters))
+            yield from self._connection.execute(query, (json.dumps([*attempts]), *parameters))
 
     def undone_attempts(self) -> set[int]:
         """Return the attempts of which something was skipped, and those that wait for services."""
@@ -125,13 +122,10 @@ class SkippedCounts(SqliteStore):
     def copy_undone(self, old_store: SkippedCounts, attempts: Sequence[int]) -> None:
         """Copy from another store what it skipped of these attempts, and what they wait for."""
         skipped = old_store._rows_of_attempts(
-            "SELECT attempt, key, reason, message, url, source, number, replaced FROM skipped"
-            " WHERE attempt IN ({placeholders})",
+            f"SELECT attempt, key, reason, message, url, source, number, replaced FROM skipped WHERE {_OF_ATTEMPTS}",
             attempts,
         )
-        waiting = old_store._rows_of_attempts(
-            "SELECT attempt, asks FROM waiting WHERE attempt IN ({placeholders})", attempts
-        )
+        waiting = old_store._rows_of_attempts(f"SELECT attempt, asks FROM waiting WHERE {_OF_ATTEMPTS}", attempts)
         with self._writing():
             self._connection.executemany(INSERT_SKIPPED, skipped)
             self._connection.executemany("INSERT OR IGNORE INTO waiting (attempt, asks) VALUES (?, ?)", waiting)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -23,7 +24,6 @@ CREATE TABLE IF NOT EXISTS entry (
 )
 """
 _DUE_TABLE = "CREATE TEMP TABLE IF NOT EXISTS due (id INTEGER PRIMARY KEY)"
-_CHUNK_SIZE = 500  # ids per query
 
 
 class ManifestEntry(NamedTuple):
@@ -80,15 +80,10 @@ class IndexManifest:
 
     def read_entries(self, ids: Sequence[int]) -> dict[int, ManifestEntry]:
         """Return the entries of documents by id; ids without an entry are left out."""
-        entries: dict[int, ManifestEntry] = {}
-        for start in range(0, len(ids), _CHUNK_SIZE):
-            chunk = ids[start : start + _CHUNK_SIZE]
-            placeholders = ",".join("?" * len(chunk))
-            sql = f"SELECT id, own, whole, links, anchors FROM entry WHERE id IN ({placeholders})"
-            with self._guarded():
-                chunk_entries = map(ManifestEntry._make, self._connection.execute(sql, chunk))
-                entries |= {entry.id: entry for entry in chunk_entries}
-        return entries
+        sql = "SELECT id, own, whole, links, anchors FROM entry WHERE id IN (SELECT value FROM json_each(?))"
+        with self._guarded():
+            entries = map(ManifestEntry._make, self._connection.execute(sql, (json.dumps([*ids]),)))
+            return {entry.id: entry for entry in entries}
 
     def write(self, entries: Iterable[ManifestEntry], removed: Iterable[int] = ()) -> None:
         """Write entries, and remove entries with the ids `removed`, in one transaction."""

@@ -319,17 +319,16 @@ class RowRegister(SqliteStore):
     def owns(self, keys: Sequence[str]) -> dict[str, bool]:
         """Return a dict from paper to whether windrow made its row; papers without a registered row are left out."""
         with self._guarded():
-            placeholders = ",".join("?" * len(keys))
-            rows = self._connection.execute(f"SELECT key, own FROM row WHERE key IN ({placeholders})", [*keys])
+            query = "SELECT key, own FROM row WHERE key IN (SELECT value FROM json_each(?))"
+            rows = self._connection.execute(query, (json.dumps([*keys]),))
             return {key: bool(is_own) for key, is_own in rows}
 
     def written_columns(self, keys: Sequence[str]) -> dict[str, frozenset[str]]:
         """Return a dict from paper to the columns (or none) that windrow wrote in a row that another program made."""
-        placeholders = ",".join("?" * len(keys))
         columns_by_key: dict[str, set[str]] = {key: set() for key in keys}
         with self._guarded():
-            query = f"SELECT key, column FROM written WHERE key IN ({placeholders})"
-            for key, column in self._connection.execute(query, [*keys]):
+            query = "SELECT key, column FROM written WHERE key IN (SELECT value FROM json_each(?))"
+            for key, column in self._connection.execute(query, (json.dumps([*keys]),)):
                 columns_by_key[key].add(column)
         return {key: frozenset(columns) for key, columns in columns_by_key.items()}
 
