@@ -46,12 +46,7 @@ def check_ontology(findings: Findings, element: Node, rule: ParameterRule | None
 
 def check_series(findings: Findings, element: Node, rule: ParameterRule | None, _: set[str]) -> None:
     """Check that a series has increments as defined, each with either a known status, or a name and a value."""
-    if _check_status(findings, element):
-        return
-    values = find_children(element, "value")
-    if not values:
-        findings.report("ValueMissing", f"{_title(element)} has no values", element)
-        return
+    values = _find_values(findings, element)
     for value in values:
         text, status = value.text or "", value.get("incrementStatus")
         if status:
@@ -63,7 +58,7 @@ def check_series(findings: Findings, element: Node, rule: ParameterRule | None, 
         if not value.get("incrementValue"):
             findings.report("IncrementEmpty", f"{_title(element)} has an increment without a name", value)
         _check_value(findings, value, text, rule, element)
-    if rule is not None:
+    if values and rule is not None:
         _check_increments(findings, element, values, rule)
 
 
@@ -75,15 +70,21 @@ def check_media(findings: Findings, element: Node, _: ParameterRule | None, asso
 
 def check_media_series(findings: Findings, element: Node, rule: ParameterRule | None, associable_ids: set[str]) -> None:
     """Check that a series of media is not empty, and that its increments and associations are as defined."""
-    if _check_status(findings, element):
-        return
-    values = find_children(element, "value")
-    if not values:
-        findings.report("ValueMissing", f"{_title(element)} has no values", element)
+    if not (values := _find_values(findings, element)):
         return
     _check_associations(findings, element, associable_ids)
     if rule is not None:
         _check_increments(findings, element, values, rule)
+
+
+def _find_values(findings: Findings, element: Node) -> list[Node]:
+    """Return the values of a series; report one that has neither values nor a status. One with a status has none."""
+    if _check_status(findings, element):
+        return []
+    values = find_children(element, "value")
+    if not values:
+        findings.report("ValueMissing", f"{_title(element)} has no values", element)
+    return values
 
 
 def _check_status(findings: Findings, element: Node) -> bool:
