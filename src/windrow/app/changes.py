@@ -198,22 +198,13 @@ def content_counts(workspace: Workspace, ledger: Ledger, unreadable: dict[str, s
     unreadable = {} if unreadable is None else unreadable
     harvested = harvested_collections(workspace, ledger)
 
-    def count_visited(facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
-        counts: dict[str, Counter[str]] = {}
+    def count_changes(
+        count: Callable[[ListsChanges], Mapping[str, Counter[str]] | None],
+    ) -> Mapping[str, Counter[str]]:
         adapters = capable(ListsChanges, harvested, skip_broken=True)
-        for _, counted_changes in read_each(
-            adapters, lambda adapter: adapter.content_of_attempts(workspace, ledger, facts), unreadable
-        ):
-            counts |= counted_changes or {}
-        return counts
-
-    def count_written(facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
         counts: dict[str, Counter[str]] = {}
-        adapters = capable(ListsChanges, harvested, skip_broken=True)
-        for _, counted_changes in read_each(
-            adapters, lambda adapter: adapter.content(workspace, ledger, facts), unreadable
-        ):
-            counts |= counted_changes
+        for _, changes_by_source in read_each(adapters, count, unreadable):
+            counts |= changes_by_source or {}
         return counts
 
     def correct_outcomes(collection: str, facts: tuple[int, int], counts_by_outcome: Counter[str]) -> Counter[str]:
@@ -224,7 +215,9 @@ def content_counts(workspace: Workspace, ledger: Ledger, unreadable: dict[str, s
         return next((outcome_counts for _, outcome_counts in corrected), counts_by_outcome)
 
     return ContentCounts(
-        count_visited, count_written, correct_outcomes,
+        lambda facts: count_changes(lambda adapter: adapter.content_of_attempts(workspace, ledger, facts)),
+        lambda facts: count_changes(lambda adapter: adapter.content(workspace, ledger, facts)),
+        correct_outcomes,
         lambda facts: count_skipped(workspace, ledger, facts, unreadable), unreadable,
     )  # fmt: skip
 
