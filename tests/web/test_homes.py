@@ -196,6 +196,18 @@ def test_a_page_has_its_history_links_and_its_copy_of_any_day(view) -> None:
     assert get(view, "/collections?collection=pages&name=http%3A%2F%2Fother.example%2F").status == 404
 
 
+def test_a_story_leads_to_the_home_that_shows_its_thing(view, council, gazette) -> None:
+    zip_name = "H.2026-01-12.1.impc.zip"
+    xml_page = html.fromstring(get(view, f"/why?name={zip_name}").text).xpath("//ul[@class='cards']//a/@href")[0]
+    for asked, path in (
+        (view, f"/why?name={zip_name}"), (view, xml_page), (view, "/why?name=town"),
+        (view, f"/why?name={SITE}/ferry.html"), (council, "/why?name=council/1"), (gazette, "/why?name=article%2030"),
+    ):  # fmt: skip
+        (link,) = html.fromstring(get(asked, path).text).xpath("//p[@class='lead']/a/@href")
+        assert get(asked, link).status == 200, path
+    assert not html.fromstring(get(view, "/why?name=harwell").text).xpath("//p[@class='lead']/a")
+
+
 def test_links_of_pages_are_listed_in_both_directions(tmp_path: Path) -> None:
     with closing(SummaryStore(tmp_path / "summary.db")) as store:
         del store

@@ -247,6 +247,9 @@ class HasHome(Protocol):
         Raise WindrowError (NOT_FOUND) if `view.name` is not known.
         """
 
+    def knows(self, workspace: Workspace, ledger: Ledger, name: str) -> bool:
+        """Return whether `home` shows something for `HomeView(name=name)`, without making it."""
+
 
 class PictureBytes(NamedTuple):
     """A picture's bytes and media type."""

@@ -48,6 +48,11 @@ class ShowsRecords:
         with self._store(workspace) as store:
             return show_home(store, ledger, ShownCollection(self._name, sources, self._faces()), view)
 
+    def knows(self, workspace: Workspace, ledger: Ledger, name: str) -> bool:  # noqa: ARG002 others need the ledger
+        """Return whether there is a record with this key."""
+        with self._store(workspace) as store:
+            return store is not None and store.has_record(name)
+
     def _faces(self) -> RecordFaces:
         """Return how records are shown. Subclasses may override this."""
         from windrow.adapters.record_home import PLAIN  # noqa: PLC0415 loaded when used

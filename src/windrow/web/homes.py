@@ -72,12 +72,12 @@ def find_homes(workspace: Windrow, answer: StoryAnswer) -> list[tuple[str, HomeV
     views = []
     with workspace._open_ledger() as ledger:  # noqa: SLF001 as above
         collections = {story.collection} if story and story.collection else harvested_collections(config, ledger)
-        for collection in capable(HasHome, collections, skip_broken=True):
+        for collection, adapter in capable(HasHome, collections, skip_broken=True).items():
             for name in filter(None, dict.fromkeys(names)):
                 with suppress(WindrowError):
-                    open_home(config, ledger, collection, HomeView(name=name))
-                    views.append((collection, HomeView(name=name)))
-                    break
+                    if adapter.knows(config, ledger, name):
+                        views.append((collection, HomeView(name=name)))
+                        break
     return views
 
 

@@ -15,6 +15,7 @@ ADAPTER = LazyAdapter(
         "count_states": "current_states",
         "harvest": "harvest",
         "home": "home",
+        "knows": "home",
         "predict": "harvest",
         "replay": "replay",
         "require_ready": "harvest",

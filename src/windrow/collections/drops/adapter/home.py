@@ -139,6 +139,15 @@ def home(workspace: Workspace, ledger: Ledger, view: HomeView) -> Home:
         return Home("Tracker", note=f"{error}: {error.hint}")  # before the first run
 
 
+def knows(workspace: Workspace, ledger: Ledger, name: str) -> bool:
+    """Return whether the tracker has a zip with this name, or an XML file with a name `ZIP/XML`."""
+    del ledger
+    zip_name, _, xml_name = name.partition("/")
+    query, names = (_FIND_XML, {"zip": zip_name, "name": xml_name}) if xml_name else (_FIND_ZIP, {"name": zip_name})
+    with open_tracker(workspace) as engine, map_errors(engine), engine.connect() as connection:
+        return connection.execute(query, names).first() is not None
+
+
 def _show_tracker(connection: sa.Connection) -> Iterable[Part]:
     statuses = {
         number: _Status(name, meaning or "", rgba[:6]) for number, name, meaning, rgba in connection.execute(_STATUSES)

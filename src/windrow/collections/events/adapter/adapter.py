@@ -329,6 +329,11 @@ class EventAdapter(RecordAdapter):
                 raise
             return super().home(workspace, ledger, view)  # before the first documents are written
 
+    def knows(self, workspace: Workspace, ledger: Ledger, name: str) -> bool:
+        """Return whether there is an event with this name or document's id."""
+        _, document = self._find_named(workspace, name)
+        return bool(document and complete_document(document)) or super().knows(workspace, ledger, name)
+
     REQUESTS_AT = "/api/events"
 
     def answer_request(self, workspace: Workspace, path: str, query: bytes, base: str) -> RequestAnswer:

@@ -18,6 +18,7 @@ ADAPTER = LazyAdapter(
         "explain": "explain",
         "harvest": "harvest",
         "home": "home",
+        "knows": "home",
         "outcomes": "changes",
         "predict": "harvest",
         "refuse_takedown": "commands",

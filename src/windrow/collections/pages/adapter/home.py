@@ -27,11 +27,13 @@ from windrow.clock import from_unix_time, now
 from windrow.collections.pages.adapter.changes import Edition
 from windrow.collections.pages.adapter.lookup import open_existing_summary
 from windrow.collections.pages.adapter.search import search
+from windrow.collections.pages.adapter.spelling import spell_address
 from windrow.collections.pages.adapter.story import PageState, find_page, list_origins
 from windrow.collections.pages.collection import COLLECTION
 from windrow.collections.pages.database.page_lists import PageLink, list_links_from, list_links_to, list_present
 from windrow.collections.pages.database.page_versions import PageVersion, VersionReader
 from windrow.config import Workspace
+from windrow.digest import hash64
 from windrow.formats.text import counted
 from windrow.ledger import Ledger
 from windrow.model import Source
@@ -58,6 +60,15 @@ def home(workspace: Workspace, ledger: Ledger, view: HomeView) -> Home:
     if page is None:
         raise unknown_name(COLLECTION.name, view.name)
     return _show_page(workspace, page, view)
+
+
+def knows(workspace: Workspace, ledger: Ledger, name: str) -> bool:
+    """Return whether there is a site or page with this name or address."""
+    if any(source.name == name for source in workspace.of(COLLECTION.name)):
+        return True
+    url = spell_address(workspace, name)
+    is_recorded = any(row.url == url for row in ledger.addresses.of_sources(COLLECTION.name, hash64(url)))
+    return is_recorded or find_page(workspace, ledger, name) is not None  # that may be an address on a site
 
 
 def _list_sites(workspace: Workspace, ledger: Ledger, sources: Iterable[Source]) -> Home:

@@ -176,6 +176,10 @@ class PaperAdapter(RecordAdapter):
             shown = ShownCollection(COLLECTION.name, sources, faces)
             return show_home(store, ledger, shown, view._replace(name=_key(view.name)))
 
+    def knows(self, workspace: Workspace, ledger: Ledger, name: str) -> bool:
+        """Return whether there is a paper with this digest, in any spelling."""
+        return super().knows(workspace, ledger, _key(name))
+
     def picture(self, workspace: Workspace, name: str) -> PictureBytes:
         """Return the picture of a paper's first page, if `papers.thumbnails` had it drawn."""
         from windrow.collections.papers.adapter.home import picture_of  # noqa: PLC0415 loaded when used
