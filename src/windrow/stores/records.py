@@ -406,6 +406,12 @@ class RecordStore(ChangeCounts):
         with self._guarded():
             return key_of_alias(self._connection, alias)
 
+    def written_keys(self, after: int) -> tuple[list[str], int]:
+        """Return the keys of the records that sessions after `after` changed, and the last session's number, or 0."""
+        with self._guarded():
+            (last,) = self._connection.execute("SELECT coalesce(max(session), 0) FROM windrow_settled").fetchone()
+        return sorted({version.key for _, version in self.written_versions((after + 1, last))}), last
+
     def changed_keys(self, attempts: tuple[int, int]) -> list[str]:
         """Return the keys of records that a range of attempts (first, last) changed, whichever session wrote them."""
         query = """
