@@ -151,8 +151,7 @@ class Source:
     usual_since: str = ""  # YYYY-MM-DD: the first day whose yields are usual now; empty: all days
 
 
-MIN_INTEGER, MAX_INTEGER = -(2**63), 2**63 - 1
-"""The smallest and the largest whole number that every database can store."""
+MIN_INTEGER, MAX_INTEGER = -(2**63), 2**63 - 1  # between them, every database can store whole numbers
 
 
 class ListingEntry(NamedTuple):

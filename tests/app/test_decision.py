@@ -7,7 +7,8 @@ from contextlib import closing
 from tests.requests.workshop import SERVICE, Server, Workshop, collection, documents, send_parts
 from windrow.clock import now
 from windrow.digest import hash64
-from windrow.engine.frontier import CANCEL, MAX_NAMED, RETRY, frontier_of, write_decision
+from windrow.engine.decision import MAX_NAMED, write_decision
+from windrow.engine.frontier import CANCEL, RETRY, frontier_of
 from windrow.ledger import Ledger
 from windrow.model import Attempt, FoundUrl, Status
 from windrow.reasons import reason_of_status

@@ -66,9 +66,13 @@ def test_a_replay_without_a_file_of_the_archive_leaves_the_records_where_they_ar
     warc.rename(tmp_path / warc.name)
     with pytest.raises(ReaderFailed, match=r"could not be read again \(disk_failed: \d+\), so drops.sqlite was left"):
         run_replay(harvested)
+    assert {name: read_tables(harvested)[name] for name in STORE} == {name: before[name] for name in STORE}
+    assert [row.reason for row in windrow.open(harvested).status().reasons].count("disk_failed") == 1, "it is open"
     (tmp_path / warc.name).rename(warc)
-    assert read_tables(harvested) == before
-    assert finish_run(harvested) == 0
+    assert run_replay(harvested).changes
+    assert {name: read_tables(harvested)[name] for name in (*STORE, "zip_action")} == {
+        name: before[name] for name in (*STORE, "zip_action")
+    }
 
 
 def count_readings(root):

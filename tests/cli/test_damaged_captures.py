@@ -36,12 +36,13 @@ def test_a_damaged_page_costs_only_itself_and_is_requested_anew(
     assert [counts["damaged"] for counts in again.of("replay")] == [0]
 
 
-def test_a_damaged_zip_is_fetched_anew(harvested: Path, windrow: Windrow) -> None:
+def test_a_damaged_zip_keeps_its_records_and_is_fetched_anew(harvested: Path, windrow: Windrow) -> None:
     zip_name = "H.2026-01-12.1.impc.zip"
     damage_record(harvested, zip_name)
-    replayed = windrow("replay")
-    assert replayed.code == 0, replayed.err
-    assert f"{zip_name}: " in replayed.out
+    replayed = windrow("replay", "drops")
+    assert (replayed.code, "disk_failed: 1), so drops.sqlite was left unchanged" in replayed.err) == (1, True)
+    assert "disk_failed" in windrow("status").out
     assert windrow("retry", "--reason", "disk_failed").code == 0
     windrow("run")
+    assert windrow("replay", "drops").code == 0
     assert "disk_failed" not in windrow("status").out

@@ -28,7 +28,8 @@ from windrow.clock import now, spell
 from windrow.collections.pages.adapter.changes import find_page_changes
 from windrow.collections.pages.database.page_versions import read_timelines
 from windrow.contract import Collection, Settle
-from windrow.engine.frontier import CANCEL, RETRY, frontier_of, write_decision
+from windrow.engine.decision import write_decision
+from windrow.engine.frontier import CANCEL, RETRY, frontier_of
 from windrow.engine.steps.unread import UnreadCount, count_unread
 from windrow.errors import ReaderFailed
 from windrow.ledger import Ledger

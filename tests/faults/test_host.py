@@ -76,13 +76,13 @@ def test_two_names_for_the_same_bytes_are_two_zips_whose_records_are_loaded_once
     workspace.assert_complete(KEY, f"add/{other_name}")
     assert digests(workspace) == [("own", len(CONTENT))]
     assert digests(workspace, f"add/{other_name}") == [("copy", len(CONTENT))]
-    told = "SELECT m.member_key, f.message FROM finding f JOIN member m ON m.seq = f.item WHERE f.kind = 'AlreadyLoaded'"
+    told = (
+        "SELECT m.member_key, f.message FROM finding f JOIN member m ON m.seq = f.item WHERE f.kind = 'AlreadyLoaded'"
+    )
     messages = dict(workspace.query_ledger(told))
     with zipfile.ZipFile(io.BytesIO(CONTENT)) as archive:
         assert set(messages) == {f"add/{other_name}/{member}" for member in archive.namelist()}
-    assert set(messages.values()) == {
-        "the same bytes with the same action are published already and are still current"
-    }
+    assert set(messages.values()) == {"the same bytes with the same action are published already and are still current"}
     in_force = "SELECT count(*), count(DISTINCT identifier) FROM entity WHERE valid_from IS NOT NULL"
     ((loaded, different),) = workspace.query_store(in_force)
     assert loaded == different > 0

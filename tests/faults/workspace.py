@@ -19,7 +19,8 @@ from windrow.collections.drops.collection import COLLECTION
 from windrow.collections.drops.phase import PHASES
 from windrow.demo.partner import drop
 from windrow.engine.check import Fault
-from windrow.engine.frontier import RETRY, frontier_of, write_decision
+from windrow.engine.decision import write_decision
+from windrow.engine.frontier import RETRY, frontier_of
 from windrow.errors import WindrowError
 from windrow.ledger import Ledger
 from windrow.model import Site, Status

@@ -14,16 +14,8 @@ from windrow.adapters.adapter import AsksAgain, DerivesStates
 from windrow.config import Workspace
 from windrow.contract import registry
 from windrow.contract.registry import capable, installed
-from windrow.engine.frontier import (
-    CANCEL,
-    MAX_NAMED,
-    RETRY,
-    Chosen,
-    Frontier,
-    decision_session,
-    frontier_of,
-    write_decision,
-)
+from windrow.engine.decision import MAX_NAMED, decision_session, write_decision
+from windrow.engine.frontier import CANCEL, RETRY, Chosen, Frontier, frontier_of
 from windrow.engine.run import close_all
 from windrow.errors import UsageError
 from windrow.ledger import Ledger

@@ -160,14 +160,19 @@ def refuse_lost(replayed: Replayed, old: Path) -> None:
     """Raise ReaderFailed if documents that were done could not be read, through no fault of their bytes.
 
     Their records are in the store `old` but not in the new one, for example since a file of the archive is missing.
+    They are open on the ledger from then on: the next runs read them again, and `retry` has their bytes fetched anew.
     """
-    reasons = Counter[str]()
+    reasons, lost = Counter[str](), list[_Difference]()
     for difference in _find_differences(replayed):
         pending = replayed.scratch.items.pending(difference.scratch_number)
         was_done = difference.change.before is not None and difference.change.before[1] is Status.DONE
         if was_done and pending is not None and pending.reason in OWN_FAULTS:
             reasons[str(pending.reason)] += 1
-    if reasons:
+            lost.append(difference)
+    if lost:
+        with replayed.real.writing() as writer:
+            for difference in lost:
+                _copy_reading(replayed, writer, difference)
         raise _make_refusal(reasons, old)
 
 

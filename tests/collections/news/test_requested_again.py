@@ -9,7 +9,8 @@ from tests.collections.news.press import Press
 from tests.collections.news.test_substitutes import SUBSTITUTES, gazette, put_article, put_feed
 from tests.collections.news.workspace import articles, run
 from windrow.collections.news.collection import COLLECTION
-from windrow.engine.frontier import RETRY, frontier_of, write_decision
+from windrow.engine.decision import write_decision
+from windrow.engine.frontier import RETRY, frontier_of
 from windrow.engine.steps.unread import count_unread
 from windrow.ledger import Ledger
 

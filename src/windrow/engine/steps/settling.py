@@ -217,9 +217,8 @@ class Settling:
         return self._step.rereads_original(recorded, answer.fields)
 
     def _place_of(self, attempt: Attempt, response: model.KeptResponse) -> ArchivePlace:
-        newest = None
-        if self._run.harvest.reread:  # an earlier record of the same bytes may be damaged
-            newest = self._run.ledger.captures.original(attempt.target, response.digest)
+        captures = self._run.ledger.captures  # an earlier record of the same bytes may be damaged
+        newest = captures.original(attempt.target, response.digest) if self._run.harvest.reread else None
         return newest or self._run.place_of(attempt) or response.place
 
     def _make_job(self, recorded: RecordedAttempt, place: ArchivePlace) -> Job:
