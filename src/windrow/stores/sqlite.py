@@ -15,7 +15,6 @@ from time import monotonic, sleep
 
 from windrow.errors import DiskFull, StoreDamaged, StoreError, StoreUnreachable
 from windrow.reasons import Reason
-from windrow.stores.time_limit import is_over
 
 SIDECARS = ("-wal", "-shm", "-journal")
 """Suffixes of the names of files that SQLite writes beside a database."""
@@ -171,6 +170,8 @@ def open_read_only(path: Path, *modes: str) -> sqlite3.Connection:
             factory=sqlite3.Connection if idle is None else _ReusedConnection,
         )  # fmt: skip
         if isinstance(connection, _ReusedConnection):
+            from windrow.stores.time_limit import is_over  # noqa: PLC0415 only a web view has a limit
+
             connection.opened = path, modes
             connection.set_progress_handler(is_over, _STEPS_PER_CHECK)
         try:
