@@ -85,12 +85,18 @@ _INSERT_VALUE = "INSERT INTO value (digest, json, text, aside) VALUES (?,?,?,?)"
 
 
 def key_of_named(connection: sqlite3.Connection, observation: Observation) -> str:
-    """Return the key of the record with an observation's key, or else of the oldest with one of its names, or ""."""
-    placeholders = ",".join("?" * len(observation.names))
+    """Return the key of the record with an observation's key, or else of the oldest with one of its names, or "".
+
+    If the observation has an address, aliases count, too, and the record's last value must be from there: a thing that
+    has moved is not gone when its former address is.
+    """
+    names, aliases = (",".join("?" * len(texts)) for texts in (observation.names, observation.aliases))
     row = connection.execute(
-        f"SELECT key FROM record WHERE key = ?1 OR id IN (SELECT record FROM other_name WHERE name IN ({placeholders}))"
-        " ORDER BY key <> ?1, id LIMIT 1",
-        (observation.key, *observation.names),
+        f"""SELECT key FROM record r WHERE (key = ?1 OR id IN (SELECT record FROM other_name WHERE name IN ({names}))
+        OR id IN (SELECT record FROM alias WHERE alias IN ({aliases}))) AND ? IN ('', (
+            SELECT url FROM observation o WHERE o.record = r.id AND o.value IS NOT NULL
+            ORDER BY o.at DESC, o.attempt DESC LIMIT 1)) ORDER BY key <> ?1, id LIMIT 1""",
+        (observation.key, *observation.names, *observation.aliases, observation.url),
     ).fetchone()
     return str(row[0]) if row else ""
 

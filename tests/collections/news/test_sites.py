@@ -262,6 +262,38 @@ def test_all_spellings_of_one_address_have_one_file_named_by_the_first_and_other
     assert three["metadata"]["canonical_url"] == "https://elsewhere.example/news/1"
 
 
+def test_an_article_that_moves_to_another_address_of_its_site_is_one_article_until_it_is_removed_there(tmp_path, press):
+    """Each article was doubled when a site changed its addresses, and gone when the former one ended."""
+    old, moved = "/news/the-quay-story-3.html", "/2025/11/the-quay-story/"
+    for number in (1, 2, 3):
+        page(press, number)
+    rss(press, (3, 2))
+    workspace = configured(tmp_path, {"g": {"url": press.url, "kind": "feed", "seeds": ["rss.xml"], "every": "1s"}})
+    run(workspace)
+
+    def move(path):
+        press.pages[path] = press.pages[f"{old}?utm_source=rss"]
+        feed = press.pages["/rss.xml"][2].replace(f"{old}?utm_source=rss".encode(), path.encode())
+        press.put("/rss.xml", feed, "application/rss+xml")
+
+    def run_again():
+        pass_time(2 * 86_400)
+        press.asked.clear()
+        run(workspace)
+        with closing(RecordStore(tmp_path / "news.db", read_only=True)) as store:
+            return {version.key: version.value is not None for version in store.versions()}
+
+    move(moved)
+    press.put(f"{old}?utm_source=rss", "gone", status=404)
+    assert [*run_again().values()] == [True, True]
+    assert {*press.asked} >= {moved, f"{old}?utm_source=rss"}
+    assert len(articles(tmp_path)) == 2
+    assert summaries(tmp_path)[-1]["details"]["joined_address"] == 1
+    press.put(moved, "gone", status=404)
+    rss(press, (2, 1))
+    assert [*run_again().values()].count(False) == 1
+
+
 def test_a_feed_in_json_and_one_in_atom_give_the_same_articles_as_one_in_rss(tmp_path, press):
     urls = [page(press, number) for number in (1, 2)]
     listed = [{"id": url, "url": url, "title": "The quay", "date_published": "2025-11-01T14:00:00Z"} for url in urls]

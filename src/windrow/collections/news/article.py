@@ -116,7 +116,9 @@ def article_observation(article: FoundArticle, zone: str, seen: datetime | None)
     time = read_page_time(article.date) if article.date else None
     symbols = "".join(character for character in title if category(character).startswith("S"))  # such as +, $ and emoji
     identity = " ".join([*_words(title), symbols, time.date().isoformat() if time else ""])
-    aliases = (own_alias, f"{canonical_alias} {hash64(identity):x}")
+    aliases: tuple[str, ...] = (own_alias, f"{canonical_alias} {hash64(identity):x}")
+    if time and word_count >= _MIN_WORDS_OF_COPY and not article.lasting_name:  # it may move to another address
+        aliases += (f"{standard.site(article.url)} {hash64(f'{identity} {text}'):x}",)
     aside = {"kind": article.kind, "aliases": aliases, "name": article.lasting_name}
     if canonical_alias != own_alias:
         aside["canonical"] = canonical_alias
@@ -211,6 +213,7 @@ def unique_texts(texts: Iterable[str]) -> list[str]:
 
 _ARTICLE_MARK = re.compile(rb'(?i)itemtype=["\']?https?://schema\.org/\w*(?:Article|Posting)')
 _MARKUP = re.compile(r"</?[a-zA-Z][^<>]*>")
+_MIN_WORDS_OF_COPY = 50  # of a text that two addresses of a site must have if they are those of one article
 _MIN_FURTHER_WORDS = 50  # that the text in JSON-LD must have beyond the text that the page shows
 _PAYWALL_MARK = re.compile(rb'"isAccessibleForFree"\s*:\s*"?false', re.IGNORECASE)
 MAX_STUB_SIZE = 20_000

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from windrow.caps import FRONT_PAGE_FEEDS, ROBOTS_BYTES, ROBOTS_SITEMAPS
-from windrow.collections.news import feed, townnews, wordpress
+from windrow.collections.news import feed, standard, townnews, wordpress
 from windrow.collections.news.article import HTML_TYPES
 from windrow.content.page import read_page
 from windrow.contract import (
@@ -273,12 +273,13 @@ def read(task: Task) -> list[Observation | Skip]:
 def article_entry(recorded: RecordedAttempt, result: Any) -> AttemptObservations | None:
     """Return the observations of an attempt: those in `result`, from `read`, or one without a value for a gone article.
 
-    An article is gone if the status is in GONE_STATUSES. If there was no article at the address, this changes nothing,
-    because no record has the observation's name. Return None if the attempt was not read, or reading failed.
+    An article is gone if the status is in GONE_STATUSES. If there was no article at the address, or it was seen at
+    another one since, this changes nothing. Return None if the attempt was not read, or reading failed.
     """
     attempt = recorded.attempt
     if attempt.kind in {REQUEST, CAPTURED} and attempt.status in GONE_STATUSES:
-        result = Observation(attempt.url, None, names=(attempt.url,))
+        own_alias = standard.alias(attempt.url)
+        result = Observation(attempt.url, None, url=attempt.url, names=(attempt.url,), aliases=(own_alias,))
     return observed(recorded, result)
 
 

@@ -112,8 +112,16 @@ def is_same_site(url: str, canonical: str) -> bool:
     >>> is_same_site("https://ann.blogs.example/a", "https://blogs.example/a")
     False
     """
-    site, canonical_site = (_MOBILE_PREFIX.sub("", domain(address)) for address in (url, canonical))
-    return bool(site) and site == canonical_site
+    return bool(domain(url)) and site(url) == site(canonical)
+
+
+def site(url: str) -> str:
+    """Return the domain of an address without the label of a form for mobile devices.
+
+    >>> site("https://m.example.com/a"), site("https://www.example.com/a")
+    ('example.com', 'example.com')
+    """
+    return _MOBILE_PREFIX.sub("", domain(url))
 
 
 def format_article(article: Mapping[str, Any]) -> str:
