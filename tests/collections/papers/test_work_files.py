@@ -105,7 +105,7 @@ def test_further_titles_of_a_work_are_read_and_a_first_one_that_is_missing_is_re
     crossref = CROSSREF | {
         "title": ["A title", "Un titre"],
         "subtitle": ["of it"],
-        "original-title": ["Ein Titel", "A title"],
+        "original-title": ["Ein Buch", "A title"],
     }
     translated = {"title": "Un titre", "titleType": "TranslatedTitle"}
     works = {
@@ -120,7 +120,7 @@ def test_further_titles_of_a_work_are_read_and_a_first_one_that_is_missing_is_re
         parsed = parse_record(work)
         assert parsed.title == title
         assert "Un titre" in (parsed.title, *parsed.other_titles)
-    assert parse_record(crossref).other_titles == ("Un titre", "Ein Titel", "A title")
+    assert parse_record(crossref).other_titles == ("Un titre", "Ein Buch", "A title")
     assert parse_record({"attributes": DATACITE["attributes"] | {"titles": [translated]}}).title == "Un titre"
     (tmp_path / "p.xml").write_bytes(UNTRANSLATED.replace(b"[Not Available].", b"[On tea]."))
     assert parse_record(next(iter(read_works(tmp_path / "p.xml")))).other_titles == ("Der Tee",)
