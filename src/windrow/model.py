@@ -42,8 +42,7 @@ class Level(StrEnum):
 class Finding:
     """Something wrong or notable in a document.
 
-    `kind` is its class (`SchemaError`, `UnknownStatusCode`), and `message` describes this case. `line` and `column`
-    count from 1, and are None if unknown.
+    `kind` is its class, such as `SchemaError`; `message` describes this case; `line` and `column` are from 1, or None.
     """
 
     kind: str

@@ -19,7 +19,7 @@ from windrow.contract import Collection, Crawl, ItemStep
 from windrow.digest import hash64
 from windrow.engine.listed import rest
 from windrow.engine.requests.origin_rules import crawl_of
-from windrow.engine.source_counts import count_left_out_now, count_left_out_of_files
+from windrow.engine.source_counts import Reasons, count_left_out_now, count_left_out_of_files, estimate_seconds
 from windrow.engine.steps.due import due
 from windrow.errors import StepError
 from windrow.ledger import Ledger, LedgerWriter
@@ -198,7 +198,7 @@ class FileFrontier:
         for source in sources:
             files = [file for file in waiting if file.source == source.name]
             size = sum(file.bytes or 0 for file in files)
-            seconds = _estimate_seconds(source, counts_by_source.get(source.name), len(files), size)
+            seconds = estimate_seconds(source, counts_by_source.get(source.name), len(files), size)
             planned.append(
                 PlannedSource(
                     source.name, self._collection.name, source.site.address(), self._listing.folders, source.active,
@@ -211,9 +211,7 @@ class FileFrontier:
         """Return the files that failed in several sessions in a row and are not requested at `current_time`."""
         return rest.resting(self._ledger, self._collection, current_time)
 
-    def left_out(
-        self, source: str, of_captures: Sequence[RuleCount], unrepaired: AbstractSet[str] | None = None
-    ) -> list[RuleCount]:
+    def left_out(self, source: str, of_captures: Sequence[RuleCount], unrepaired: Reasons = None) -> list[RuleCount]:
         """Return what rules left out of a source: of its last listing, and of the files as they were fetched last."""
         del unrepaired
         return [*count_left_out_of_files(self._ledger, self._collection, source), *of_captures]
@@ -384,9 +382,7 @@ class AddressFrontier:
         del current_time
         return []
 
-    def left_out(
-        self, source: str, of_captures: Sequence[RuleCount], unrepaired: AbstractSet[str] | None = None
-    ) -> list[RuleCount]:
+    def left_out(self, source: str, of_captures: Sequence[RuleCount], unrepaired: Reasons = None) -> list[RuleCount]:
         """Return how much of a source each rule or cap left out in the last such session, or `of_captures` in all.
 
         `unrepaired` has the reasons for which something of it could not be read so far, None if they are not known.
@@ -459,11 +455,3 @@ def offering_source(source: Source, counts: SourceCounts | None) -> OfferingSour
     if counts is None:
         return OfferingSource(source.name, source.owner)
     return OfferingSource(source.name, source.owner, counts.attempts, counts.failures, counts.speed)
-
-
-def _estimate_seconds(source: Source, counts: SourceCounts | None, count: int, size: int) -> float | None:
-    if not count:
-        return 0.0
-    if counts is None or not counts.received:
-        return None
-    return round(max(size * counts.seconds / counts.received, count * source.pace) / max(1, source.connections), 1)

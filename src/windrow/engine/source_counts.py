@@ -16,10 +16,12 @@ from windrow.contract.registry import installed
 from windrow.engine.requests.origin_rules import crawl_of
 from windrow.formats.text import counted
 from windrow.ledger import Ledger
+from windrow.ledger.rows import SourceCounts
 from windrow.ledger.sessions import RuleCount
 from windrow.ledger.typed.attempts import AttemptCount
 from windrow.ledger.typed.mirrors import WaitingFiles
 from windrow.ledger.typed.sessions import SourceTask
+from windrow.model import Source
 from windrow.reasons import BY_RULE, Reason
 
 NOT_REQUESTED = frozenset(
@@ -254,9 +256,22 @@ def count_waiting_files(ledger: Ledger, active: AbstractSet[str], inactive: Abst
     ]
 
 
+def estimate_seconds(source: Source, counts: SourceCounts | None, count: int, size: int) -> float | None:
+    """Return how many seconds it takes to fetch `count` files of `size` bytes in all; None if it is not known."""
+    if not count:
+        return 0.0
+    if counts is None or not counts.received:
+        return None
+    return round(max(size * counts.seconds / counts.received, count * source.pace) / max(1, source.connections), 1)
+
+
+Reasons = AbstractSet[str] | None
+"""The reasons for which something of a source could not be read so far; None if they are not known."""
+
+
 def count_left_out_now(
     ledger: Ledger, collection: str, source: str, of_captures: Sequence[RuleCount], crawl: Crawl,
-    *, unrepaired: AbstractSet[str] | None = None,
+    *, unrepaired: Reasons = None,
 ) -> list[RuleCount]:  # fmt: skip
     """Return how much of a source of addresses each rule or cap left out in the last such session.
 
