@@ -16,6 +16,7 @@ from tests.clock import pass_time
 from tests.servers.hostile import GOOD, answer, serve_answers
 from tests.waiting import PATIENCE, until
 from windrow.app.begin import prepare
+from windrow.app.captures import list_sessions
 from windrow.app.session_progress import read_progress
 from windrow.collections.pages.adapter import trial
 from windrow.engine.sample import sample_address
@@ -51,7 +52,8 @@ def test_what_is_asked_is_exactly_what_may_be_asked(root, small, windrow) -> Non
     assert reasons == {"not_found": 1, "gone": 1, "robots_denied": 1, "noindex": 1}
     assert sum(each["failed"] for each in standing["sources"]) == 3, "as many as failed for the first three reasons"
     with closing(Ledger(root / "ledger.sqlite")) as ledger:
-        progress = read_progress(ledger, 1)
+        progress, (entry,) = read_progress(ledger, 1), list_sessions(ledger, None, 9)
+    assert entry.failed == 2
     assert (progress.attempts, progress.failed) == (9, 2), "without robots.txt, and what it forbids"
     assert first["offered"] > 8
     assert windrow("run", "one", "--again").code == 0

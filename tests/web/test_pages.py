@@ -223,7 +223,7 @@ def test_a_source_shows_its_last_runs_and_a_session_its_course_with_an_example_f
     page = html.fromstring(get(view, "/sessions/1").text)
     assert describe_end(farm.session(1).summary) in page.xpath("//dd")[1].text_content()
     assert describe_end(farm.session(1).summary).startswith("done, ")
-    assert "all well" not in get(view, "/sessions").text  # a list knows no counts
+    assert "all well" not in get(view, "/sessions").text  # a list knows only what failed
     assert len(page.xpath("//ol[@class='timeline']/li")) == len(
         {tuple(task[name] for name in ("collection", "source", "phase")) for task in details["tasks"]}
     )
@@ -463,8 +463,12 @@ def test_the_web_view_can_be_mounted_in_another_application(view, farm) -> None:
 
 
 def test_sessions_and_captures_are_in_the_python_api(farm, view) -> None:
-    assert [entry.session for entry in farm.sessions()] == [3, 2, 1]
+    assert [(entry.session, entry.failed) for entry in farm.sessions()] == [(3, 0), (2, 0), (1, 3)]
     assert [entry.session for entry in farm.sessions(before=3, limit=1)] == [2]
+    page = html.fromstring(get(view, "/sessions").text)
+    ends = [text.rpartition(" · ")[2].strip() for text in page.xpath("//ol[@class='rows']/li/span/text()")]
+    assert ends == ["done", "done", "done, 3 refused or failed"]
+    assert page.xpath("//span[starts-with(@class, 'dot')]/@class") == ["dot good", "dot good", "dot part"]
     kept = farm.capture(capture_of(view, FERRY))
     with kept.body:
         assert len(kept.body.read()) == kept.size

@@ -8,6 +8,10 @@ from typing import BinaryIO, NamedTuple
 
 from windrow.archive import open_response, read_request
 from windrow.config import Workspace
+from windrow.contract import CAPTURED
+from windrow.contract.registry import installed
+from windrow.engine.requests.origin_rules import crawl_of
+from windrow.engine.source_counts import NOT_REQUESTED
 from windrow.errors import WindrowError
 from windrow.ledger import Ledger
 from windrow.model import ArchivePlace
@@ -15,7 +19,11 @@ from windrow.reasons import Reason
 
 
 class SessionEntry(NamedTuple):
-    """A session in a list: when it began and ended. `ended` and `exit_code` are None if it runs or was killed."""
+    """A session in a list: when it began and ended. `ended` and `exit_code` are None if it runs or was killed.
+
+    `failed` is the number of requests, transfers and readings that failed, and of names that were refused. What could
+    not be read of a document that was read otherwise, and what rules or caps left out, does not count.
+    """
 
     session: int
     command: str
@@ -23,6 +31,7 @@ class SessionEntry(NamedTuple):
     began: datetime
     ended: datetime | None
     exit_code: int | None
+    failed: int = 0
 
 
 class KeptCapture(NamedTuple):
@@ -50,10 +59,9 @@ class KeptCapture(NamedTuple):
 
 def list_sessions(ledger: Ledger, before: int | None, limit: int) -> list[SessionEntry]:
     """Return at most `limit` sessions, newest first; with `before`, those with smaller numbers."""
-    numbers = ((fact, number) for fact, number in ledger.sessions.numbers().items() if not before or number < before)
-    facts = [fact for fact, _ in sorted(numbers, reverse=True)[:limit]]
-    rows = [row for fact in facts if (row := ledger.sessions.get(fact))]
-    return [SessionEntry(row.number, row.command, row.holder, row.began, row.ended, row.outcome) for row in rows]
+    crawls = {name: crawl for name, collection in installed().items() if (crawl := crawl_of(collection))}
+    kinds = [f"{name} {kind}" for name, crawl in crawls.items() for kind in (crawl.page, CAPTURED)]
+    return [SessionEntry(*row) for row in ledger.sessions.page(before or 0, limit, kinds, sorted(NOT_REQUESTED))]
 
 
 def open_kept_capture(workspace: Workspace, ledger: Ledger, attempt: int) -> KeptCapture:

@@ -39,6 +39,39 @@ SELECT s.seq, s.number, s.at AS began, s.holder, s.command, e.at AS ended, e.out
            (SELECT value FROM counter WHERE name = 'seq')) AS "last: int"
 FROM session s LEFT JOIN session_end e ON e.session = s.seq WHERE s.seq = :session;
 
+-- row: ListedSession
+-- A session in a list. `outcome` is its exit code; it and `ended` are None if it is running or was killed.
+-- `failed` is the number of its failed requests of documents, files that were not fetched, failed readings, and refused
+-- names. A file counts once for each host, and a document that answered before and is gone now does not count.
+
+-- def page(before: int, limit: int, kinds: Sequence[str], rules: Sequence[str]) -> list[ListedSession]
+-- Return at most `limit` sessions, newest first; with `before`, those with smaller numbers.
+-- `kinds` are those of requests for documents, each with its collection, and `rules` the reasons for no request.
+SELECT s.number, s.command, s.holder, s.began AS "began: datetime", s.ended AS "ended: datetime | None",
+       s.outcome AS "outcome: int | None",
+       (SELECT count(*) FROM reading r WHERE r.seq BETWEEN s.seq AND s.last AND r.reason IS NOT NULL)
+       + (SELECT count(*) FROM member m WHERE m.seq BETWEEN s.seq AND s.last AND m.reason IS NOT NULL)
+       + (SELECT count(*) FROM listed_file f WHERE f.seq BETWEEN s.seq AND s.last AND f.reason IS NOT NULL)
+       + (SELECT count(*) FROM refusal r WHERE r.seq BETWEEN s.seq AND s.last)
+       + (SELECT count(DISTINCT v.host || ' ' || v.listed_file) FROM attempt v
+           WHERE v.end_seq BETWEEN s.seq AND s.last AND v.end_seq IS NOT v.seq AND v.reason IS NOT NULL
+           AND NOT EXISTS (SELECT 1 FROM attempt l WHERE l.listed_file = v.listed_file AND l.host = v.host
+               AND l.seq > v.seq AND l.end_seq BETWEEN s.seq AND s.last))
+       + (SELECT count(*) FROM attempt v CROSS JOIN host h ON h.seq = v.host
+           WHERE v.seq BETWEEN s.seq AND s.last AND (v.reason IS NOT NULL OR coalesce(v.status, 400) >= 400)
+           AND v.end_seq = v.seq AND v.address <> 0
+           AND coalesce(v.reason, '') NOT IN (SELECT value FROM json_each(:rules))
+           AND NOT (v.reason IS NULL AND v.status IN (404, 410) AND EXISTS (SELECT 1 FROM attempt p
+               WHERE p.address = v.address AND p.host = v.host AND p.seq < v.seq AND p.status = 200 AND p.digest <> ''))
+           AND h.collection || ' ' || v.kind IN (SELECT value FROM json_each(:kinds))) AS "failed: int"
+FROM (
+    SELECT n.seq, n.number, n.command, n.holder, n.at AS began, e.at AS ended, e.outcome,
+           coalesce(e.seq, (SELECT min(o.seq) - 1 FROM session o WHERE o.seq > n.seq),
+               (SELECT value FROM counter WHERE name = 'seq')) AS last
+    FROM session n LEFT JOIN session_end e ON e.session = n.seq
+    WHERE :before = 0 OR n.number < :before ORDER BY n.seq DESC LIMIT :limit
+) s ORDER BY s.seq DESC;
+
 -- def numbered(number: int) -> int | None
 -- Return the number of the fact that began the session shown to people as `number`, or None.
 SELECT seq FROM session WHERE number = :number;

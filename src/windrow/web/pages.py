@@ -439,8 +439,8 @@ def health(workspace: Windrow, query: PageQuery) -> Health:
 def metrics(workspace: Windrow, query: PageQuery) -> str:
     """Return the state of the workspace in the text format of Prometheus."""
     state = read_status(workspace)
-    newest = workspace.sessions(limit=1)
-    lines = _metric("windrow_sessions_total", "Sessions so far.", [({}, newest[0].session if newest else 0)], "counter")
+    number = state.last.session if state.last else 0
+    lines = _metric("windrow_sessions_total", "Sessions so far.", [({}, number)], "counter")
     lines += _metric("windrow_running", "1 while a run is under way.", [({}, int(bool(state.holder)))])
     counts: list[tuple[dict[str, str], float]] = [
         (

@@ -38,7 +38,9 @@ class TimelineRow(NamedTuple):
 
 
 def outcome_class(entry: SessionEntry) -> str:
-    """Return the class of a session's outcome: good, part (some sources failed), bad, or open (not ended)."""
+    """Return the class of a session's outcome: good, part (something failed), bad, or open (not ended)."""
+    if entry.exit_code == 0 and entry.failed:
+        return "part"
     return {None: "open", 0: "good", 3: "part", 130: "part"}.get(entry.exit_code, "bad")
 
 

@@ -23,6 +23,22 @@ class LeaseRow(NamedTuple):
     beat: int
 
 
+class ListedSession(NamedTuple):
+    """A session in a list. `outcome` is its exit code; it and `ended` are None if it is running or was killed.
+
+    `failed` is the number of its failed requests of documents, files that were not fetched, failed readings, and
+    refused names. A file counts once for each host, and a document that answered before and is gone now does not count.
+    """
+
+    number: int
+    command: str
+    holder: str
+    began: datetime
+    ended: datetime | None
+    outcome: int | None
+    failed: int
+
+
 class TaskRow(NamedTuple):
     """A task: one phase of one source, or of the collection if `source` is empty.
 
@@ -97,6 +113,13 @@ def _make_session_row(row: tuple[Any, ...]) -> SessionRow:
     )
 
 
+def _make_listed_session(row: tuple[Any, ...]) -> ListedSession:
+    number, command, holder, began, ended, outcome, failed = row
+    return ListedSession(
+        number, command, holder, parse(began), None if ended is None else parse(ended), outcome, failed
+    )
+
+
 def _make_task_row(row: tuple[Any, ...]) -> TaskRow:
     seq, collection, source, phase, began, ended, failed, reason, comment = row
     return TaskRow(
@@ -167,6 +190,15 @@ class TypedSessions(LedgerQueries):
         The last fact of a session that has not ended is the last one before the next session.
         """
         return self._database.first(_make_session_row, "sessions.get", session)
+
+    def page(self, before: int, limit: int, kinds: Sequence[str], rules: Sequence[str]) -> list[ListedSession]:
+        """Return at most `limit` sessions, newest first; with `before`, those with smaller numbers.
+
+        `kinds` are those of requests for documents, each with its collection, and `rules` the reasons for no request.
+        """
+        return self._database.rows(
+            _make_listed_session, "sessions.page", json.dumps([*rules]), json.dumps([*kinds]), before, limit
+        )
 
     def numbered(self, number: int) -> int | None:
         """Return the number of the fact that began the session shown to people as `number`, or None."""
