@@ -49,6 +49,16 @@ def test_folders_named_like_zips_are_refused():
 def test_two_equal_lines_are_one_offer():
     (offer,) = offers(ListingEntry("add", GOOD, 10), ListingEntry("add", GOOD, 10))
     assert (offer.size, offer.reason) == (10, None)
+    (offer,) = offers(ListingEntry("add", GOOD, 10), ListingEntry("add", GOOD, 11))
+    assert (offer.size, offer.reason) == (11, None)
+
+
+def test_names_that_differ_by_case_are_one_zip_and_those_that_differ_otherwise_are_two():
+    names = ["H.2013-01-01.1.A.zip", "H.2013-01-01.1.a.zip", "H.2013-01-01.1.\u00fc.zip", "H.2013-01-01.1.u\u0308.zip"]
+    pattern = r"(?P<centre>[A-Z]+)\.(?P<date>[0-9-]{10})\.(?P<inc>[0-9]+)\..*\.zip"
+    planned = offers(*(ListingEntry("add", name) for name in names), options=OPTIONS | {"zip_name": pattern})
+    assert [offer.path for offer in planned] == [f"add/{name}" for name in names]
+    assert [offer.reason for offer in planned] == [None, Reason.OTHER_SPELLING, None, None]
 
 
 def test_bad_names_are_kept_with_their_reason():

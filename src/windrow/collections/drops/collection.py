@@ -46,19 +46,25 @@ def plan(source: Source, entries: Sequence[ListingEntry], options: Mapping[str, 
 def _keep_one_spelling(offers: list[Offer]) -> list[Offer]:
     """Refuse all but one of a zip's offers; keep the one that spells the centre as declared, or else the first.
 
-    Further offers with the same path are left out: a server may list a file twice while its folder changes.
+    Names that differ only by case are one zip, since the tracker's tables cannot tell them apart. Of several lines with
+    the same path, the last one is kept: a server may list a file twice while its folder changes.
     """
-    chosen_offers: dict[str, Offer] = {}
+    chosen_offers: dict[str, Offer] = {}  # by the key without regard to case
     for offer in offers:
-        if not offer.unkeyed and (offer.key not in chosen_offers or offer.path == offer.key):
-            chosen_offers[offer.key] = offer
-    return [
-        offer
-        if offer.unkeyed or chosen_offers[offer.key] is offer
-        else offer._replace(key=offer.path, reason=Reason.OTHER_SPELLING, unkeyed=True)
-        for offer in offers
-        if offer.unkeyed or chosen_offers[offer.key] is offer or chosen_offers[offer.key].path != offer.path
-    ]
+        chosen = chosen_offers.get(name := offer.key.casefold())
+        is_better = (
+            chosen is None or offer.path == chosen.path or (offer.path == offer.key and chosen.path != chosen.key)
+        )
+        if not offer.unkeyed and is_better:
+            chosen_offers[name] = offer
+    kept_offers = []
+    for offer in offers:
+        chosen = chosen_offers.get(offer.key.casefold())
+        if offer.unkeyed or chosen is offer:
+            kept_offers.append(offer)
+        elif chosen and chosen.path != offer.path:
+            kept_offers.append(offer._replace(key=offer.path, reason=Reason.OTHER_SPELLING, unkeyed=True))
+    return kept_offers
 
 
 def declared_centres(options: Mapping[str, Any]) -> list[str]:
