@@ -8,10 +8,7 @@ from typing import BinaryIO, NamedTuple
 
 from windrow.archive import open_response, read_request
 from windrow.config import Workspace
-from windrow.contract import CAPTURED
-from windrow.contract.registry import installed
-from windrow.engine.requests.origin_rules import crawl_of
-from windrow.engine.source_counts import NOT_REQUESTED
+from windrow.engine.source_counts import read_sessions
 from windrow.errors import WindrowError
 from windrow.ledger import Ledger
 from windrow.model import ArchivePlace
@@ -59,9 +56,7 @@ class KeptCapture(NamedTuple):
 
 def list_sessions(ledger: Ledger, before: int | None, limit: int) -> list[SessionEntry]:
     """Return at most `limit` sessions, newest first; with `before`, those with smaller numbers."""
-    crawls = {name: crawl for name, collection in installed().items() if (crawl := crawl_of(collection))}
-    kinds = [f"{name} {kind}" for name, crawl in crawls.items() for kind in (crawl.page, CAPTURED)]
-    return [SessionEntry(*row) for row in ledger.sessions.page(before or 0, limit, kinds, sorted(NOT_REQUESTED))]
+    return [SessionEntry(*row) for row in read_sessions(ledger, before or 0, limit)]
 
 
 def open_kept_capture(workspace: Workspace, ledger: Ledger, attempt: int) -> KeptCapture:

@@ -20,7 +20,7 @@ from windrow.ledger.rows import SourceCounts
 from windrow.ledger.sessions import RuleCount
 from windrow.ledger.typed.attempts import AttemptCount
 from windrow.ledger.typed.mirrors import WaitingFiles
-from windrow.ledger.typed.sessions import SourceTask
+from windrow.ledger.typed.sessions import ListedSession, SourceTask
 from windrow.model import Source
 from windrow.reasons import BY_RULE, Reason
 
@@ -134,6 +134,13 @@ def count_session(ledger: Ledger, facts: tuple[int, int]) -> SessionCounts:
             outcome_counts[attempts.collection, outcome] += attempts.number
     outcomes = tuple(OutcomeCount(name, word, count) for (name, word), count in outcome_counts.most_common())
     return SessionCounts(sources, outcomes, reasons, _robots_errors(ledger, facts))
+
+
+def read_sessions(ledger: Ledger, before: int, limit: int) -> list[ListedSession]:
+    """Return at most `limit` sessions with what failed in each, newest first; if `before` is not 0, those before it."""
+    crawls = {name: crawl for name, collection in installed().items() if (crawl := crawl_of(collection))}
+    kinds = [f"{name} {kind}" for name, crawl in crawls.items() for kind in (crawl.page, CAPTURED)]
+    return ledger.sessions.page(before, limit, kinds, sorted(NOT_REQUESTED))
 
 
 def _robots_errors(ledger: Ledger, facts: tuple[int, int]) -> dict[str, str]:
