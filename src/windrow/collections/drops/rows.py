@@ -74,8 +74,9 @@ class RowReader:
         else:
             self._read_stream(content)
         filled_tables = {name: table_rows for name, table_rows in self._tables.items() if table_rows}
-        if (omitted := self._repeated - len(self._findings)) > 0:
-            message = f"not listed: {counted(omitted, 'more finding')} of this kind"
+        if self._repeated > STORED_FINDINGS.number:
+            omitted = counted(self._repeated - STORED_FINDINGS.number, "more finding")
+            message = f"not listed: {omitted} of this kind"
             self._findings.append(Finding("RecordRepeated", message, Level.WARN))
         return Rows(self._entities, filled_tables, self._row_count, tuple(self._findings), self._repeated)
 
