@@ -53,16 +53,15 @@ def changes(
 
     for previous, version in store.written_versions(window.facts or ALL_FACTS, window.shown_by):
         at = attempt_time(version.attempt) or version.at
-        value = version.value or (previous.value if previous else None)
-        difference = (
-            describe_difference(previous.value, version.value) if version.change == CHANGED and previous else ""
-        )
-        removed = removal.text if removal and removal.states(version.value) else ""
+        value = version.value
+        difference = describe_difference(previous.value, value) if version.change == CHANGED and previous else ""
+        removed = removal.text if removal and removal.states(value) else ""
         kind = GONE if removed else version.change
         yield SourceChange(
-            at, version.source, collection, kind, version.key, title_of(value, ""), removed or difference,
+            at, version.source, collection, kind, version.key,
+            title_of(value or (previous.value if previous else None), ""), removed or difference,
             version.url or (previous.url if previous else ""),
-            _compare_fields(previous.value, version.value, 0)[1]
+            _compare_fields(previous.value, value, 0)[1]
             if window.lines and version.change == CHANGED and previous else (),
             version.attempt,
         )  # fmt: skip
