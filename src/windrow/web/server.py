@@ -18,7 +18,7 @@ from windrow.caps import WEB_STREAMS
 from windrow.web.application import app
 
 _ARENAS = -8
-"""The setting of glibc for arenas of memory: if each thread has one of its own, each keeps what its largest page took."""
+"""The number of mallopt for arenas of memory: if each thread has its own, each keeps what its largest page took."""
 _CONNECTIONS = WEB_STREAMS.number + 200
 """The number of connections that are served at a time; more are answered with 503. Streams of events leave 200."""
 _KEPT_SECONDS, _STOP_SECONDS = 15, 5
