@@ -147,11 +147,21 @@ def test_a_store_of_another_workspace_is_refused_and_unchanged(tmp_path: Path) -
     assert Windrow(theirs).check().faults == []
 
 
-def test_a_tracker_without_the_last_session_is_an_older_copy_that_is_told(tmp_path: Path) -> None:
+def test_a_tracker_without_its_checkpoint_or_the_last_session_is_told(tmp_path: Path) -> None:
     root = make_workspace(tmp_path / "w", zips=1, documents=1)
     finish_run(root)
     before = read_tables(root)
     with closing(sqlite3.connect(root / "tracker.sqlite")) as tracker, tracker:
+        for table in ("windrow_link", "windrow_checkpoint"):  # on a server, they are in another database
+            tracker.execute(f"CREATE TABLE kept_{table} AS SELECT * FROM {table}")
+            tracker.execute(f"DELETE FROM {table}")
+    with pytest.raises(StoreError, match="the tracker has rows of this workspace, but no checkpoint") as caught:
+        Windrow(root).run()
+    assert "delete all their rows" in caught.value.hint
+    assert read_tables(root)["zip_action"] == before["zip_action"]
+    with closing(sqlite3.connect(root / "tracker.sqlite")) as tracker, tracker:
+        for table in ("windrow_link", "windrow_checkpoint"):
+            tracker.execute(f"INSERT INTO {table} SELECT * FROM kept_{table}")
         tracker.execute("DELETE FROM crawling_session WHERE id = (SELECT max(id) FROM crawling_session)")
     with pytest.raises(StoreError, match="the tracker is an older copy: it lacks the last session") as caught:
         Windrow(root).run()

@@ -10,11 +10,17 @@ from datetime import datetime
 from pathlib import Path
 
 from windrow.caps import SCHEMA_BYTES
-from windrow.clock import now
+from windrow.clock import now, parse
 from windrow.collections.drops import name as names
 from windrow.collections.drops.adapter.current_states import read_shown_states
 from windrow.collections.drops.collection import COLLECTION, FOLDERS, SCHEMA_NAMES, plan
-from windrow.collections.drops.database.declared import CENTRES, Declarations, make_declared_rows, make_seeds
+from windrow.collections.drops.database.declared import (
+    CENTRES,
+    Declarations,
+    make_declared_rows,
+    make_seeds,
+    tracker_time,
+)
 from windrow.collections.drops.database.projection import find_touched, project_facts, project_progress, project_states
 from windrow.collections.drops.database.projection_tables import ProjectionTables
 from windrow.collections.drops.database.table_store import LEDGER_MARK, REPLAY_MARK, Submission, TableStore
@@ -111,8 +117,8 @@ class Tracker:
     def _begin(self, ledger: Ledger) -> int:
         """Write the seed rows, centres and sources; return the checkpoint.
 
-        Raises StoreError if the tracker belongs to another ledger, or is an older copy that was restored: on a server,
-        the checkpoint is in another database, and facts before it are not projected again.
+        Raises StoreError if the tracker belongs to another ledger, or is an older copy that was restored, or a copy
+        without its checkpoint, which on a server is in another schema or database.
         """
         checkpoint, last_fact = self.projection.checkpoint(), last_number(ledger)
         owner, identity = self.projection.owner(), read_identity(ledger)
@@ -124,6 +130,13 @@ class Tracker:
         if self.projection.lacks_last_row("crawling_session"):
             raise StoreError(
                 "the tracker is an older copy: it lacks the last session that was written to it", hint=REBUILD_HINT
+            )
+        is_first = not checkpoint and bool(identity)
+        if is_first and self.projection.has_value("crawling_session", "start_time", _first_start(ledger)):
+            raise StoreError(
+                "the tracker has rows of this workspace, but no checkpoint, as after its database was renamed or copied"
+                " to another server: all rows would be written a second time",
+                hint=REBUILD_HINT,
             )
         self.projection.seed(make_seeds(self._declarations.created_at))
         if not owner:
@@ -160,6 +173,11 @@ class Tracker:
     def close(self) -> None:
         """Close the connections."""
         self.projection.close()
+
+
+def _first_start(ledger: Ledger) -> datetime:
+    """Return the start of the ledger's first session as the tracker has it."""
+    return tracker_time(parse(ledger.sessions.first().partition(" ")[0]))
 
 
 class DropsStore:

@@ -393,6 +393,13 @@ class ProjectionTables:
         with map_errors(self.engine), self.engine.begin() as connection:
             return self.id_lookup.lacks_last_row(connection, self.metadata.tables[table])
 
+    def has_value(self, table: str, column: str, value: object) -> bool:
+        """Return whether a row of a table has this value, whoever inserted it."""
+        columns = self.metadata.tables[table].c
+        query = sa.select(columns.id).where(columns[column] == value).limit(1)
+        with map_errors(self.engine), self.engine.begin() as connection:
+            return connection.scalar(query) is not None
+
     def keys(self, table: str) -> list[str]:
         """Return all keys of a table, sorted, including keys of rows that were left out or deleted."""
         with map_errors(self.engine), self.engine.begin() as connection:
