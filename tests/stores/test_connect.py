@@ -17,7 +17,7 @@ from windrow.collections.pages.database.store import SummaryStore
 from windrow.errors import ConfigError, DiskFull, LedgerError, MissingExtra, StoreError, StoreUnreachable
 from windrow.ledger.database import LedgerDatabase
 from windrow.reasons import Reason
-from windrow.stores.databases import connect, describe_database, map_errors
+from windrow.stores.databases import connect, describe_database, map_errors, open_or_create
 from windrow.stores.documents import SqliteDocuments
 from windrow.stores.index.manifest import IndexManifest
 from windrow.stores.sqlite import open_database, store_errors, transaction
@@ -56,6 +56,7 @@ def test_a_database_that_is_not_there(postgresql_url: str, mariadb_url: str, tmp
         error = connection_error(parsed.render_as_string(hide_password=False))
         assert error.reason is Reason.NOT_FOUND
         assert not error.retry
+        assert "CREATE DATABASE" in error.hint
     assert connection_error(f"sqlite:///{tmp_path}/no/such/folder/x.db").reason is Reason.PERMISSION_DENIED
 
 
@@ -149,3 +150,31 @@ def test_a_full_database_is_a_full_disk_although_sqlite_has_rolled_back_itself(t
         with pytest.raises(DiskFull), store_errors(path), transaction(connection):
             connection.executemany("INSERT INTO t VALUES (zeroblob(?))", [(3000,)] * 1000)
         assert connection.execute("SELECT count(*) FROM t").fetchone() == (0,)
+
+
+def test_a_server_s_own_encoding_dates_and_zone_do_not_matter(postgresql_url: str, mariadb_url: str) -> None:
+    url = sa.make_url(postgresql_url)
+    maintenance = url.set(database="postgres").render_as_string(hide_password=False)
+    server = connect(maintenance)
+    with server.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.exec_driver_sql(f"ALTER DATABASE {url.database} SET datestyle = 'German'")
+        connection.exec_driver_sql(f"ALTER DATABASE {url.database} SET timezone = 'America/New_York'")
+        engine = connect(postgresql_url)
+        with map_errors(engine), engine.connect() as reader:
+            text = "SELECT date '2026-02-01', timestamptz '2026-02-01 03:00Z', timestamptz '2026-02-01 03:00Z'::text"
+            assert [str(cell) for cell in reader.exec_driver_sql(text).one()] == [
+                "2026-02-01", "2026-02-01 03:00:00+00:00", "2026-02-01 03:00:00+00",
+            ]  # fmt: skip
+        engine.dispose()
+        for encoding in ("LATIN1", "SQL_ASCII"):
+            name = f"{url.database}_{encoding.lower()}"
+            make = f"CREATE DATABASE {name} ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0"
+            connection.exec_driver_sql(make)
+            with pytest.raises(ConfigError, match=f"the encoding of the database is {encoding}, not UTF8") as caught:
+                open_or_create(url.set(database=name).render_as_string(hide_password=False), None)
+            assert "CREATE DATABASE ... ENCODING 'UTF8' TEMPLATE template0" in str(caught.value.hint)
+            connection.exec_driver_sql(f"DROP DATABASE {name}")
+    server.dispose()
+    for option in ("charset=latin1", "init_command=SELECT+1"):
+        with pytest.raises(ConfigError, match="no init_command and no charset"):
+            connect(f"{mariadb_url.partition('?')[0]}?{option}")

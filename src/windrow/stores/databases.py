@@ -27,11 +27,8 @@ READ_ONLY = {"windrow_reads": True}
 _SQL_MODE = (
     "ANSI_QUOTES,STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION"
 )
-_MARIADB_ARGUMENTS: dict[str, Any] = {
-    "charset": "utf8mb4",
-    "init_command": f"SET SESSION sql_mode = '{_SQL_MODE}', time_zone = '+00:00'",
-    "connect_timeout": 10,
-}
+_LOCK_TIMEOUT = 30.0
+"""The time in seconds that a server waits for a lock, such as that of a reader's open transaction on a view."""
 _REFUSAL = "refusal"
 """The key in a connection's `info` for the error that prevents writing to its SQLite file."""
 _BUSY_TIMEOUT = 30_000  # milliseconds that SQLite waits for another writer
@@ -55,9 +52,12 @@ def connect(url: str, password: str | None = None, *, durable: bool = True) -> s
             return _sqlite_engine(parsed, durable=durable)
         arguments: dict[str, Any] = {"connect_timeout": 10}
         if backend in {"mariadb", "mysql"}:
-            arguments = _MARIADB_ARGUMENTS | {name: str(text) for name, text in parsed.query.items()}
+            arguments |= _mariadb_arguments(parsed)
             parsed = parsed.set(query={})
-        return sa.create_engine(parsed, pool_pre_ping=True, connect_args=arguments, hide_parameters=True)
+        elif backend == "postgresql":
+            arguments["client_encoding"] = "utf8"
+        engine = sa.create_engine(parsed, pool_pre_ping=True, connect_args=arguments, hide_parameters=True)
+        return _set_up_sessions(engine) if backend == "postgresql" else engine
     except exc.NoSuchModuleError:
         problem = f"databases of the kind {parsed.drivername[:80]!r} are not supported"
         raise ConfigError(f"{problem}: use sqlite, postgresql+psycopg or mariadb+pymysql") from None
@@ -65,6 +65,43 @@ def connect(url: str, password: str | None = None, *, durable: bool = True) -> s
         raise ConfigError("the database's address is not a URL such as sqlite:///FILE") from None
     except ImportError:
         raise MissingExtra(f"a {backend} database", DRIVER_EXTRAS.get(backend, backend)) from None
+
+
+def _mariadb_arguments(url: sa.URL) -> dict[str, str]:
+    """Return the driver's arguments: windrow's own and the options of the URL. Raise ConfigError for `init_command`."""
+    options = {name: str(text) for name, text in url.query.items()}
+    if "init_command" in options or options.get("charset", "utf8mb4") != "utf8mb4":
+        raise ConfigError(
+            "the address of a MariaDB database must have no init_command and no charset other than utf8mb4",
+            hint="remove them from the address; windrow config shows where it is set",
+        )
+    settings = f"sql_mode = '{_SQL_MODE}', time_zone = '+00:00', lock_wait_timeout = {int(_LOCK_TIMEOUT)}"
+    return {"charset": "utf8mb4", "init_command": f"SET SESSION {settings}", **options}
+
+
+def _set_up_sessions(engine: sa.Engine) -> sa.Engine:
+    """Have each connection to PostgreSQL write times in ISO form and UTC, and refuse a database that is not UTF-8.
+
+    Settings of the database or the user may differ: psycopg cannot read times in other forms, and in a database with
+    another encoding one character of a document stops the run.
+    """
+    settings = f"SET DateStyle = 'ISO'; SET TimeZone = 'UTC'; SET lock_timeout = '{round(_LOCK_TIMEOUT * 1000)} ms'"
+
+    @sa.event.listens_for(engine, "do_connect")
+    def open_connection(dialect: sa.Dialect, _record: Any, arguments: Any, options: dict[str, Any]) -> Any:
+        connection: Any = dialect.connect(*arguments, **options)
+        with close_on_failure(connection.close):
+            encoding = connection.info.parameter_status("server_encoding")
+            if encoding != "UTF8":
+                raise ConfigError(
+                    f"{describe_database(engine)}: the encoding of the database is {encoding}, not UTF8",
+                    hint="name a database that was made with: CREATE DATABASE ... ENCODING 'UTF8' TEMPLATE template0",
+                )
+            connection.execute(settings)
+            connection.commit()
+        return connection
+
+    return engine
 
 
 def _sqlite_engine(url: sa.URL, *, durable: bool) -> sa.Engine:
@@ -128,7 +165,7 @@ def map_errors(engine: sa.Engine) -> Iterator[None]:
         yield
     except WindrowError:
         raise
-    except (exc.SQLAlchemyError, engine.dialect.loaded_dbapi.Error, OverflowError) as error:
+    except (exc.SQLAlchemyError, engine.dialect.loaded_dbapi.Error, OverflowError, UnicodeError) as error:
         raise map_error(error, describe_database(engine)) from error
 
 
@@ -156,7 +193,8 @@ def map_error(error: BaseException, database: str) -> StoreError:
     for codes, phrase, reason in _REASONS_BY_CODE:
         if code.startswith(codes) or (while_connecting and phrase and phrase in text):
             message = f"the disk is full: {text}" if reason is Reason.DISK_FULL else text
-            return StoreError(f"{database}: {message}", reason=reason)
+            hint = _CREATION_HINT if reason is Reason.NOT_FOUND else ""
+            return StoreError(f"{database}: {message}", reason=reason, hint=hint)
     is_temporary = is_lost or code.startswith("08") or code in _TEMPORARY_CODES
     if is_temporary or (while_connecting and _is_operational(driver_error)):
         return StoreUnreachable(f"{database}: {text}")
@@ -183,6 +221,11 @@ _REASONS_BY_CODE: tuple[tuple[tuple[str, ...], str, Reason], ...] = (
     (("SQLITE_IOERR",), "", Reason.DISK_FAILED),
 )
 """The beginnings of error codes, a phrase in psycopg's message for the same error while connecting, and the reason."""
+
+_CREATION_HINT = (
+    "create the database: CREATE DATABASE ... ENCODING 'UTF8' TEMPLATE template0 on PostgreSQL,"
+    " CREATE DATABASE ... CHARACTER SET utf8mb4 on MariaDB; then: windrow run"
+)
 
 _TEMPORARY_CODES = {
     *("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_BUSY_SNAPSHOT"),
@@ -258,7 +301,7 @@ def _create_database(url: str, password: str | None, name: str) -> None:
     server_url = parsed.set(database="" if is_mariadb else "postgres").render_as_string(hide_password=False)
     server = connect(server_url, password)
     quoted_name = server.dialect.identifier_preparer.quote(name)
-    options = " CHARACTER SET utf8mb4" if is_mariadb else ""
+    options = " CHARACTER SET utf8mb4" if is_mariadb else " ENCODING 'UTF8' TEMPLATE template0"
     try:
         with map_errors(server), server.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             connection.exec_driver_sql(f"CREATE DATABASE {quoted_name}{options}")
