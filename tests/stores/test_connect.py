@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 from tests.collections.drops.sample import START
-from windrow.collections.drops.database.table_store import TableStore
+from windrow.collections.drops.database.table_store import VIEWS_MARK, TableStore
 from windrow.collections.drops.elements import TABLES
 from windrow.collections.news.adapter.tree_index import TreeIndex
 from windrow.collections.pages.database.crawler import read_described_files
@@ -178,3 +178,23 @@ def test_a_server_s_own_encoding_dates_and_zone_do_not_matter(postgresql_url: st
     for option in ("charset=latin1", "init_command=SELECT+1"):
         with pytest.raises(ConfigError, match="no init_command and no charset"):
             connect(f"{mariadb_url.partition('?')[0]}?{option}")
+
+
+@pytest.mark.parametrize("server", ["postgresql", "mariadb"])
+def test_a_reader_s_open_transaction_does_not_stop_a_store(
+    server: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = request.getfixturevalue(f"{server}_url")
+    reader = connect(url)
+    monkeypatch.setattr("windrow.stores.databases._LOCK_TIMEOUT", 0.02)
+    with TableStore(url, TABLES) as store:
+        store.prepare()
+        with reader.connect() as connection:
+            connection.exec_driver_sql('SELECT * FROM "current_mouse"')
+            store.prepare()
+            store.set_mark(VIEWS_MARK, 1)
+            with pytest.raises(StoreUnreachable, match=r"(?i)lock"):
+                store.prepare()
+        store.prepare()
+        assert store.mark(VIEWS_MARK) != 1
+    reader.dispose()

@@ -35,6 +35,7 @@ from windrow.collections.drops.database.store_statements import insert_elements,
 from windrow.collections.drops.database.store_tables import COUNT_COLUMNS, TableSchema, cache_per_schema, table_schema
 from windrow.collections.drops.elements import CountTable, ElementTable
 from windrow.contract import Rows, Undecided
+from windrow.digest import hash64
 from windrow.errors import StoreError
 from windrow.stores.databases import READ_ONLY, connect, map_errors
 
@@ -116,8 +117,9 @@ def _make_key_conditions(table: sa.Table, names: tuple[str, ...], key: tuple[str
 
 ACTION_NAMES = ("add", "edit", "delete")
 COUNTER_NAMES = ("element", "submission")
-LEDGER_MARK, REPLAY_MARK = "ledger", "replay"
-"""Names of marks: the identity of the ledger whose documents these are, and the session of an unfinished replay."""
+LEDGER_MARK, REPLAY_MARK, VIEWS_MARK = "ledger", "replay", "views"
+"""Names of marks: the identity of the ledger whose documents these are, the session of an unfinished replay, and a hash
+of the definitions of the views."""
 
 
 class Submission(NamedTuple):
@@ -158,20 +160,34 @@ class TableStore:
     def prepare(self) -> None:
         """Create the tables, indexes, views and counters that are missing; if interrupted, this can be repeated.
 
-        On a server, existing views are replaced. Raises StoreError if an existing table lacks a column.
+        On a server, existing views are replaced if their definitions have changed: that needs a lock, for which an open
+        transaction that has read one makes it wait. Raises StoreError if an existing table lacks a column.
         """
         with self._write() as connection:
             self._refuse_other_tables(connection)
             for creation in self._schema.statements(connection.dialect):
                 connection.exec_driver_sql(creation)
-            create_view = "VIEW IF NOT EXISTS" if connection.dialect.name == "sqlite" else "OR REPLACE VIEW"
-            for name, query in self._schema.views():
-                connection.exec_driver_sql(f'CREATE {create_view} "{name}" AS {query}')
             counter = self._schema.counter
-            counter_names = set(connection.scalars(sa.select(counter.c.name)))
+            values_by_name = {row.name: row.value for row in connection.execute(sa.select(counter))}
             for name in COUNTER_NAMES:
-                if name not in counter_names:
+                if name not in values_by_name:
                     connection.execute(counter.insert().values(name=name, value=0))
+            self._create_views(connection, values_by_name.get(VIEWS_MARK))
+
+    def _create_views(self, connection: sa.Connection, last_definitions: int | None) -> None:
+        """Create the views that are missing; on a server, replace all if the mark of their definitions differs."""
+        views = self._schema.views()
+        definitions = hash64(repr(views))
+        is_changed = connection.dialect.name != "sqlite" and definitions != last_definitions
+        present_names = set(sa.inspect(connection).get_view_names())
+        for name, query in views:
+            if is_changed or name not in present_names:
+                sql_words = "OR REPLACE VIEW" if is_changed else "VIEW"
+                connection.exec_driver_sql(f'CREATE {sql_words} "{name}" AS {query}')
+        if is_changed:
+            counter = self._schema.counter
+            connection.execute(counter.delete().where(counter.c.name == VIEWS_MARK))
+            connection.execute(counter.insert().values(name=VIEWS_MARK, value=definitions))
 
     def _refuse_other_tables(self, connection: sa.Connection) -> None:
         columns_by_table = sa.inspect(connection).get_multi_columns()
