@@ -203,6 +203,7 @@ LEFT_OUT = 0
 CHUNK_SIZE = 500
 """The maximum number of values in one `IN (...)`."""
 _MAX_CACHED_IDS = 20_000
+_EXACT_COLLATIONS = {"postgresql": "C", "mariadb": "utf8mb4_nopad_bin", "mysql": "utf8mb4_bin"}
 
 _Value = TypeVar("_Value")
 
@@ -222,14 +223,20 @@ def _make_bookkeeping_tables(dialect: str) -> tuple[sa.Table, sa.Table]:
     is_server = dialect != "sqlite"
     metadata = sa.MetaData(schema=BOOKKEEPING_SCHEMA if is_server else None)
     prefix = "" if is_server else "windrow_"
-    exact_text = sa.String(255).with_variant(sa.String(255, collation="utf8mb4_bin"), *MARIADB_DIALECTS)
-    exact_text = exact_text.with_variant(sa.String(255, collation="C"), "postgresql")
+
+    def exact_text(length: int) -> sa.String:
+        """Return a type that compares texts exactly; the default collation of a server may take letters for equal."""
+        exact_type = sa.String(length)
+        for name, collation in _EXACT_COLLATIONS.items():
+            exact_type = exact_type.with_variant(sa.String(length, collation=collation), name)
+        return exact_type
+
     ids = sa.Table(
         f"{prefix}link",
         metadata,
-        sa.Column("projection", sa.String(160), primary_key=True),
-        sa.Column("table_name", sa.String(64), primary_key=True),
-        sa.Column("key", exact_text, primary_key=True),
+        sa.Column("projection", exact_text(160), primary_key=True),
+        sa.Column("table_name", exact_text(64), primary_key=True),
+        sa.Column("key", exact_text(255), primary_key=True),
         sa.Column("id", sa.BigInteger(), nullable=False),
         sqlite_with_rowid=False,
         mysql_engine="InnoDB",
@@ -238,7 +245,7 @@ def _make_bookkeeping_tables(dialect: str) -> tuple[sa.Table, sa.Table]:
     checkpoint = sa.Table(
         f"{prefix}checkpoint",
         metadata,
-        sa.Column("projection", sa.String(160), primary_key=True),
+        sa.Column("projection", exact_text(160), primary_key=True),
         sa.Column("seq", sa.BigInteger(), nullable=False),
         sqlite_with_rowid=False,
         mysql_engine="InnoDB",
