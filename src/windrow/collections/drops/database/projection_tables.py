@@ -5,8 +5,9 @@ rows, gives them ids, and writes a batch and its checkpoint in one transaction. 
 tables gives the same rows with the same ids, however the facts are divided into batches.
 
 Other programs may delete rows. If another program inserted a row with the natural key (such as the name) of a row to
-insert, the other program's row is used: its id is recorded for the key. `unless` is (column, value): a row with this
-value is not changed. `LEFT_OUT` is the id of a key without a row.
+insert, the other program's row is used: its id is recorded for the key. If the database takes the name for that of
+another row, although they differ by more than case, the row is inserted with a letter of its name percent-encoded.
+`unless` is (column, value): a row with this value is not changed. `LEFT_OUT` is the id of a key without a row.
 """
 
 from __future__ import annotations
@@ -205,20 +206,41 @@ class RowBatch:
     ) -> dict[_NaturalKey, int]:
         columns = [table.c[name] for name in natural_columns]
         ids: dict[_NaturalKey, int] = {}
-        compares_in_database = any(_is_not_ascii(row.values.get(name)) for row in rows for name in natural_columns)
+        compares_in_database = any(_needs_collation(row.values.get(name)) for row in rows for name in natural_columns)
         for part in chunks([] if compares_in_database else {row.values.get(natural_columns[0]) for row in rows}):
             query = sa.select(table.c.id, *columns).where(columns[0].in_(part)).order_by(table.c.id)
             for number, *cells in self._connection.execute(query):
                 ids.setdefault(tuple(map(_fold_case, cells)), number)
-                compares_in_database = compares_in_database or any(map(_is_not_ascii, cells))
+                compares_in_database = compares_in_database or any(map(_needs_collation, cells))
         if compares_in_database:
             # Only the database knows which letters it treats as equal.
             for row in rows:
-                conditions = [table.c[name] == row.values.get(name) for name in natural_columns]
-                number = self._connection.scalar(sa.select(table.c.id).where(*conditions).order_by(table.c.id).limit(1))
+                number = self._find_same(columns, row.values)
                 if number is not None:
                     ids[_natural_key(natural_columns, row.values)] = number
         return ids
+
+    def _find_same(self, columns: Sequence[sa.Column[Any]], values: _Values) -> int | None:
+        """Return the id of the existing row with the natural key in `values`, or None.
+
+        If the database takes another name for equal, as MariaDB does with u and ü, the name in `values` is changed
+        until it does not, so that two things are never one row. Return LEFT_OUT if it becomes too long.
+        """
+        table = columns[0].table
+        while True:
+            conditions = [column == values.get(column.name) for column in columns]
+            query = sa.select(table.c.id, *columns).where(*conditions).order_by(table.c.id).limit(1)
+            row = self._connection.execute(query).first()
+            if row is None:
+                return None
+            for column, cell in zip(columns, row[1:], strict=True):
+                if _fold_case(cell) != _fold_case(values.get(column.name)):
+                    values[column.name] = _respell(values[column.name], cell)
+                    if len(values[column.name]) > (getattr(column.type, "length", None) or len(values[column.name])):
+                        return LEFT_OUT
+                    break
+            else:
+                return int(row[0])
 
     def _insert(self, table: sa.Table, rows: Sequence[_Values]) -> None:
         rows_by_columns: dict[tuple[str, ...], list[_Values]] = {}
@@ -291,15 +313,27 @@ def _natural_key(names: Sequence[str], values: _Values) -> _NaturalKey:
     return tuple(_fold_case(values.get(name)) for name in names)
 
 
-def _is_not_ascii(value: object) -> bool:
-    return isinstance(value, str) and not value.isascii()
+def _needs_collation(value: object) -> bool:
+    """Return whether a text may be equal to another one for the database, although it differs by more than case."""
+    return isinstance(value, str) and not (value.isascii() and value.isprintable() and not value.endswith(" "))
+
+
+def _respell(name: str, other: str) -> str:
+    """Return a name with its first letter in which it differs from another name percent-encoded.
+
+    >>> _respell("gr\u00fcn", "Grun"), _respell("grun", "gr\u00fcn"), _respell("ss", "\u00df"), _respell("a ", "a")
+    ('gr%C3%BCn', 'gr%75n', '%73s', 'a%20')
+    """
+    differences = (index for index, own in enumerate(name) if _fold_case(own) != _fold_case(other[index : index + 1]))
+    place = next(differences, len(name) - 1)
+    return name[:place] + "".join(f"%{byte:02X}" for byte in name[place].encode()) + name[place + 1 :]
 
 
 def _split_runs(rows: Sequence[_NewRow], natural_columns: Sequence[str]) -> Iterator[Sequence[_NewRow]]:
     """Split rows into runs of neighbours; a row whose natural key only the database can compare is a run of its own."""
     run: list[_NewRow] = []
     for row in rows:
-        if any(_is_not_ascii(row.values.get(name)) for name in natural_columns):
+        if any(_needs_collation(row.values.get(name)) for name in natural_columns):
             if run:
                 yield run
             yield [row]
