@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -292,6 +292,31 @@ def open_or_create(url: str, password: str | None) -> sa.Engine:
             raise
         _create_database(url, password, str(engine.url.database))
     return engine
+
+
+def refuse_other_texts(
+    connection: sa.Connection, tables: Iterable[str], collation: str, *, only_encoding: bool = False
+) -> None:
+    """Raise StoreError if texts in one of these tables on MariaDB have another encoding or collation than `collation`.
+
+    With another encoding, one character of a document stops each run; with another collation, other records may be
+    taken for the same. If `only_encoding`, collations are not compared.
+    """
+    if connection.dialect.name not in {"mariadb", "mysql"}:
+        return
+    query = (
+        "SELECT DISTINCT table_name, collation_name FROM information_schema.columns"
+        " WHERE table_schema = DATABASE() AND collation_name IS NOT NULL ORDER BY 1, 2"
+    )
+    wanted = "utf8mb4_" if only_encoding else collation
+    table_names = set(tables)
+    for name, present in connection.exec_driver_sql(query):
+        if name in table_names and not present.startswith(wanted):
+            raise StoreError(
+                f"{describe_database(connection.engine)}: texts of the table {name} have the collation {present}",
+                hint=f"let an administrator run: ALTER TABLE {name} CONVERT TO CHARACTER SET utf8mb4"
+                f" COLLATE {collation}; then: windrow run",
+            )
 
 
 def _create_database(url: str, password: str | None, name: str) -> None:

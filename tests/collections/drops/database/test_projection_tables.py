@@ -389,6 +389,24 @@ def test_trackers_whose_names_the_server_takes_for_equal_have_bookkeeping_of_the
     assert checkpoints == [0, 0, 5]
 
 
+def test_texts_in_another_encoding_are_refused_at_the_opening(mariadb_url):
+    """One character of a partner's document ended each run before it fetched anything."""
+    engine = connect(mariadb_url)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("CREATE TABLE other (name TEXT) CHARACTER SET latin1")
+        for collation in ("latin1_swedish_ci", "utf8mb3_general_ci", "utf8mb4_unicode_ci"):
+            ProjectionTables(mariadb_url, METADATA, "shelf", natural_keys=ADOPT).close()
+            connection.exec_driver_sql(f"ALTER TABLE book MODIFY title VARCHAR(60) COLLATE {collation} NOT NULL")
+            if collation != "utf8mb4_unicode_ci":
+                with pytest.raises(
+                    StoreError, match=f"texts of the table book have the collation {collation}"
+                ) as caught:
+                    ProjectionTables(mariadb_url, METADATA, "shelf", natural_keys=ADOPT)
+                connection.exec_driver_sql(caught.value.hint.partition(": ")[2].partition(";")[0])
+    ProjectionTables(mariadb_url, METADATA, "shelf", natural_keys=ADOPT).close()
+    engine.dispose()
+
+
 def test_the_database_is_made_where_it_may_be(mariadb_url, postgresql_url):
     for url, name in ((mariadb_url, "t_phenodcc_tracker"), (postgresql_url, "t_other")):
         plain = sa.make_url(url).set(database="").render_as_string(hide_password=False)

@@ -35,6 +35,21 @@ def test_prepare_may_be_repeated(store: TableStore, store_url: str) -> None:
     assert dump(store_url) == before
 
 
+def test_a_table_that_was_converted_to_another_collation_is_refused(mariadb_url: str) -> None:
+    """An edit of one mouse ended the record of another one, whose name differs by case."""
+    engine = connect(mariadb_url)
+    with TableStore(mariadb_url, TABLES) as store, engine.begin() as connection:
+        store.prepare()
+        connection.exec_driver_sql("ALTER TABLE entity CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci")
+        with pytest.raises(
+            StoreError, match="texts of the table entity have the collation utf8mb4_general_ci"
+        ) as caught:
+            store.prepare()
+        connection.exec_driver_sql(caught.value.hint.partition(": ")[2].partition(";")[0])
+        store.prepare()
+    engine.dispose()
+
+
 def test_prepare_goes_on_from_wherever_it_was_killed(store_url: str) -> None:
     class StatementKilled(BaseException):
         pass

@@ -35,8 +35,9 @@ from windrow.collections.drops.database.projection_rows import (
     is_one_of,
     merge_changes,
 )
+from windrow.collections.drops.database.tracker_tables import COLLATION
 from windrow.errors import StoreError
-from windrow.stores.databases import describe_database, map_errors, open_or_create, with_database
+from windrow.stores.databases import describe_database, map_errors, open_or_create, refuse_other_texts, with_database
 from windrow.stores.sqlite import close_on_failure
 
 MIN_JOINT_UPDATE = 4
@@ -363,7 +364,8 @@ class ProjectionTables:
         """Open the database at `url` and create missing tables.
 
         If all tables are missing, or all that had rows were emptied, the bookkeeping is cleared, so that all facts are
-        projected again. Raises StoreError if only some tables are missing and one of them had rows.
+        projected again. Raises StoreError if only some tables are missing and one of them had rows, or if a table on
+        MariaDB has texts in another encoding than utf8mb4.
 
         `name` distinguishes this projection from others in the same database. `natural_keys` is a dict from table to
         the columns of its natural key. `database` is used if the URL of a server does not contain the name of a
@@ -380,6 +382,7 @@ class ProjectionTables:
                 self._refuse_lost(metadata.tables.keys() - existing_tables)
             metadata.create_all(self.engine)
             with self.engine.begin() as connection:
+                refuse_other_texts(connection, metadata.tables, COLLATION, only_encoding=True)
                 # On a server the checkpoint is in another schema, so it may still exist after the tables were dropped.
                 if existing_tables.isdisjoint(metadata.tables) or self._is_emptied(connection):
                     self.id_lookup.clear(connection)

@@ -20,6 +20,9 @@ from windrow.collections.drops.elements import MAX_NAME_LENGTH, ColumnKind, Elem
 CURRENT_CONDITION = "valid_from IS NOT NULL AND valid_to IS NULL AND NOT tombstone"
 """The condition, in SQL, that current entities meet."""
 
+COLLATION = "utf8mb4_nopad_bin"
+"""The collation of texts on MariaDB: identifiers differ by case and by trailing blanks."""
+
 _MYSQL_DIALECTS = ("mysql", "mariadb")
 _TABLE_OPTIONS: dict[str, Any] = {
     f"{engine}_{key}": value
@@ -27,7 +30,7 @@ _TABLE_OPTIONS: dict[str, Any] = {
     for key, value in (
         ("engine", "InnoDB"),
         ("charset", "utf8mb4"),
-        ("collate", "utf8mb4_nopad_bin"),  # identifiers differ by case and by trailing blanks
+        ("collate", COLLATION),
         ("row_format", "DYNAMIC"),
     )
 }

@@ -32,12 +32,18 @@ from windrow.collections.drops.database import store_statements as statement
 from windrow.collections.drops.database.history import Published, judge
 from windrow.collections.drops.database.projection_rows import chunks, is_one_of
 from windrow.collections.drops.database.store_statements import insert_elements, insert_rows
-from windrow.collections.drops.database.store_tables import COUNT_COLUMNS, TableSchema, cache_per_schema, table_schema
+from windrow.collections.drops.database.store_tables import (
+    COLLATION,
+    COUNT_COLUMNS,
+    TableSchema,
+    cache_per_schema,
+    table_schema,
+)
 from windrow.collections.drops.elements import CountTable, ElementTable
 from windrow.contract import Rows, Undecided
 from windrow.digest import hash64
 from windrow.errors import StoreError
-from windrow.stores.databases import READ_ONLY, connect, map_errors
+from windrow.stores.databases import READ_ONLY, connect, map_errors, refuse_other_texts
 
 
 class Summarised(NamedTuple):
@@ -161,7 +167,8 @@ class TableStore:
         """Create the tables, indexes, views and counters that are missing; if interrupted, this can be repeated.
 
         On a server, existing views are replaced if their definitions have changed: that needs a lock, for which an open
-        transaction that has read one makes it wait. Raises StoreError if an existing table lacks a column.
+        transaction that has read one makes it wait. Raises StoreError if an existing table lacks a column, or has
+        another collation.
         """
         with self._write() as connection:
             self._refuse_other_tables(connection)
@@ -201,6 +208,8 @@ class TableStore:
                     f"the table {table.name} was created by another version of windrow and lacks {', '.join(missing)}",
                     hint="windrow replay (for a store on a server, first name an empty database in drops.store)",
                 )
+
+        refuse_other_texts(connection, self._schema.metadata.tables, COLLATION)
 
     def has_tables(self) -> bool:
         """Return whether `prepare` has created the tables."""

@@ -20,6 +20,9 @@ from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import TypeEngine
 
 MARIADB_DIALECTS = ("mysql", "mariadb")
+COLLATION = "utf8mb4_general_ci"
+"""The collation of texts on MariaDB, which ignores case."""
+
 OTHER_DIALECTS = ("postgresql", "sqlite")
 NOCASE_COLLATION = "windrow_nocase"
 """The collation for PostgreSQL that ignores case. Before version 18, LIKE on columns with it needs another collation:
@@ -164,7 +167,7 @@ _TABLE_OPTIONS: dict[str, Any] = {"sqlite_autoincrement": True}
 for _dialect in MARIADB_DIALECTS:
     _TABLE_OPTIONS[f"{_dialect}_engine"] = "InnoDB"
     _TABLE_OPTIONS[f"{_dialect}_charset"] = "utf8mb4"
-    _TABLE_OPTIONS[f"{_dialect}_collate"] = "utf8mb4_general_ci"
+    _TABLE_OPTIONS[f"{_dialect}_collate"] = COLLATION
 
 _TablePart = sa.Column[Any] | sa.schema.SchemaItem
 
