@@ -117,6 +117,9 @@ class RowBatch:
         incomplete_keys = [key for key in rows if key not in ids and key not in complete_keys]
         self._id_lookup.record_ids(self._connection, table.name, [(key, LEFT_OUT) for key in incomplete_keys])
         lost_rows = [{"id": ids[key], **rows[key].initial_values, **values_by_key[key]} for key in lost_keys]
+        natural_columns = [table.c[name] for name in self._natural_keys.get(table.name, ())]
+        for lost_row in lost_rows if natural_columns else ():
+            self._find_same(natural_columns, lost_row)
         self._insert(table, lost_rows)
         inserted_keys = self._add_rows(table, complete_rows) | set(lost_keys)
         known_keys = [key for key in values_by_key if key not in inserted_keys]
