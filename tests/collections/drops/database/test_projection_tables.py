@@ -172,7 +172,9 @@ def test_rows_that_are_there_are_adopted_without_regard_to_case(projection):
 
 
 def test_letters_that_only_the_database_can_compare(projection):
-    names = [*"Ünal ünal unal 😀 😁 \uff21 A ß ss a\u0301 \u00e1 x\u200dy xy x\x01y".split(), "xy "]
+    names = [
+        "Ünal", "ünal", "unal", "😀", "😁", "\uff21", "A", "ß", "ss", "a\u0301", "\u00e1", "x\u200dy", "xy", "x\x01y", "xy ",
+    ]  # fmt: skip
     projection.apply([author(name) for name in names], 1)
     projection.apply([book(f"b{n}", name) for n, name in enumerate(names)], 2)
     assert len(rows(projection, "book", "author_id")) == len(names), "none is lost"
