@@ -117,6 +117,52 @@ def test_a_takedown_whose_bytes_cannot_be_overwritten_stays_open(root: Path, vil
     assert windrow("status", "--json").of("status")[0]["problems"] == []
 
 
+def test_a_page_does_not_return_with_a_restored_file(root: Path, village, windrow) -> None:
+    backup = shutil.copytree(root / "archive", root.parent / "backup")
+    assert windrow("forget", f"{village.origin(0)}/secret.html", "--yes").code == 0
+    for path in backup.glob("*.warc*"):
+        shutil.copy(path, root / "archive")
+    returned = sorted(name.removeprefix("archive/") for name in remains(root, SECRET))
+    assert len(returned) == 2
+    problems = windrow("status", "--json").of("status")[0]["problems"]
+    problem = "has 2 records again that were taken down: windrow run erases them"
+    assert problems == [f"{root / 'archive' / name} {problem}" for name in returned]
+    assert "records again that were taken down" in windrow("check").out
+    assert windrow("export", "captures", "--as", "wacz").code == 2
+    (summary,) = windrow("run", "town", "--json").of("summary")
+    repaired = "erased 2 records that were taken down, since a copy of the file was restored"
+    assert summary["repairs"] == [f"{name}: {repaired}" for name in returned]
+    assert remains(root, SECRET) == []
+    assert windrow("check").code == 0
+
+
+def test_a_takedown_waits_for_a_missing_file(root: Path, village, windrow, monkeypatch) -> None:
+    url = f"{village.origin(0)}/secret.html"
+    missing, _erased = (root / name for name in remains(root, SECRET) if name.startswith("archive/"))
+    backup = missing.rename(root.parent / missing.name)
+    output = windrow("forget", url, "--yes", "--json")
+    (forgotten,) = output.of("forgotten")
+    assert (output.code, forgotten["done"]) == (1, False)
+    loss = f"{missing} is missing: captures in it are lost; restore it from a backup, or accept the loss: touch {missing}.lost"
+    assert loss in forgotten["errors"]
+    assert remains(root, SECRET) == []  # the other file is erased at once
+    problem = f"{url}: its takedown is not finished, and a part of it remains: windrow forget"
+    assert problem in windrow("status").out
+    accepting = shutil.copytree(root, root.parent / "accepting")
+    shutil.copy(backup, missing)
+    assert windrow("forget", "--yes").code == 0
+    assert remains(root, SECRET) == []
+    assert windrow("check").code == 0
+
+    monkeypatch.chdir(accepting)
+    (accepting / "archive" / f"{missing.name}.lost").touch()
+    assert windrow("forget", "--yes").code == 0
+    assert windrow("status", "--json").of("status")[0]["problems"] == []
+    shutil.copy(backup, accepting / "archive")
+    assert windrow("run", "town").code == 0
+    assert remains(accepting, SECRET) == []
+
+
 def test_the_tombstone_is_told_and_the_page_is_left_alone(root: Path, village, windrow) -> None:
     url = f"{village.origin(0)}/secret.html"
     assert windrow("forget", url, "--yes", "--reason", "asked by its author").code == 0

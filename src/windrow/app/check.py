@@ -13,7 +13,9 @@ from windrow.config import Workspace
 from windrow.contract import registry
 from windrow.engine.check import Fault, check_archive, check_index, check_states, check_steps, check_values
 from windrow.engine.older_ledger import RESTORE_HINT, describe_older_ledger
+from windrow.engine.returned_records import find_returned
 from windrow.errors import Locked, StoreError, UsageError
+from windrow.formats.text import counted
 from windrow.ledger import Ledger
 from windrow.ledger.lease import running_process
 
@@ -47,6 +49,9 @@ def check_workspace(workspace: Workspace, ledger: Ledger) -> Checkup:
             checkup.bytes += fault_or_size
     if problem := describe_older_ledger(ledger, workspace.archive.folder):
         checkup.faults.append(Fault("the ledger", problem, RESTORE_HINT))
+    for warc, spans in find_returned(ledger, workspace.archive.folder).items():
+        problem = f"has {counted(len(spans), 'record')} again that were taken down"
+        checkup.faults.append(Fault(warc, problem, "windrow run erases them"))
     checkup.faults += check_index(ledger, workspace.archive.folder)
     checkup.faults += check_states(ledger)
     harvested = harvested_collections(workspace, ledger)

@@ -17,6 +17,7 @@ from windrow.clock import now
 from windrow.config import Workspace
 from windrow.contract.registry import capable
 from windrow.engine.check import index_lines
+from windrow.engine.returned_records import describe_returned
 from windrow.errors import UsageError
 from windrow.ledger import Ledger
 from windrow.query.tree import is_time_prefix
@@ -25,7 +26,8 @@ from windrow.query.tree import is_time_prefix
 def write_captures(workspace: Workspace, form: str, stream: TextIO) -> int:
     """Write a CDXJ line for each capture, or all captures as WACZ; return the number of captures.
 
-    Lines are in the order of addresses and times. Raise UsageError for WACZ if there is no ledger.
+    Lines are in the order of addresses and times. Raise UsageError for WACZ if there is no ledger, or if a WARC file
+    has records again that were taken down.
     """
     if not workspace.ledger.exists():
         if form == "wacz":
@@ -35,6 +37,8 @@ def write_captures(workspace: Workspace, form: str, stream: TextIO) -> int:
     with closing(Ledger(workspace.ledger)) as ledger:
         lines = index_lines(ledger, *ledger.captures.sessions())
         if form == "wacz":
+            if returned := describe_returned(ledger, folder):
+                raise UsageError(returned[0], hint="windrow run")
             return write_wacz(lines, folder, stream.buffer, title=workspace.name, created=now())
         for line in lines:  # each names its WARC file relative to the archive
             stream.write(f"{line}\n")

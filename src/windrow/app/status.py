@@ -33,6 +33,7 @@ from windrow.engine.frontier import Frontier, frontier_of
 from windrow.engine.listed.rest import RestingFile
 from windrow.engine.older_ledger import RESTORE_HINT, describe_older_ledger
 from windrow.engine.requests.waiting import ServiceWait
+from windrow.engine.returned_records import describe_returned
 from windrow.engine.source_counts import FrontierCount, count_frontiers, count_waiting_files, gone_at_once
 from windrow.engine.steps.unread import UnreadCount, count_unread
 from windrow.errors import ConfigError
@@ -184,7 +185,8 @@ def _find_problems(workspace: Workspace, ledger: Ledger) -> tuple[str, ...]:
             refuse_other_ledger(folder, "", {})
         except ConfigError as error:
             problems.append(f"{error}; {error.hint}")
-    return (*problems, *find_losses(folder, ledger.captures.promised), *unfinished_takedowns(ledger))
+    problems += find_losses(folder, ledger.captures.promised)
+    return (*problems, *describe_returned(ledger, folder), *unfinished_takedowns(ledger))
 
 
 def count_open(

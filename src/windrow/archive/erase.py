@@ -30,6 +30,11 @@ _MAX_EXTRA_FIELD = 65_000  # the maximum number of bytes of a gzip member's extr
 _MAX_STORED_BLOCK = 65_535  # the maximum number of bytes of a stored block (RFC 1951, section 3.2.4)
 _GZIP_MAGIC = b"\x1f\x8b\x08"
 _GZIP_FRAME_SIZE = 18  # the number of bytes of a member's shortest header and its trailer
+_HEAD_SIZE = 1 << 16  # the maximum number of bytes that are read to recognise a record
+_RECORD_HEAD = re.compile(
+    rb"WARC/(?:(?!\r\n\r\n).)*\r\nWARC-Target-URI:|[a-z]+:\S+ \S+ [0-9]{14} ", re.DOTALL | re.IGNORECASE
+)
+"""Matches the start of a record about an address in a WARC or ARC file. A record that `erase` writes has no address."""
 _URN_PREFIX = re.compile(r"urn:[A-Za-z0-9.-]{1,40}:(?=https?://)")
 
 
@@ -62,6 +67,22 @@ def erase(folder: Path, warc: str, spans: list[ErasedSpan], erased_at: datetime)
         finally:
             os.close(fd)
     return sum(span.length for span in spans)
+
+
+def has_record(path: Path, span: ErasedSpan) -> bool:
+    """Return whether a file has a record about an address at a place from which a record was erased.
+
+    A file that is missing or cannot be read, or that ends before the place, has none there.
+    """
+    try:
+        with path.open("rb") as file:
+            file.seek(span.offset)
+            head = file.read(min(span.length, _HEAD_SIZE))
+        if path.suffix == ".gz":
+            head = zlib.decompressobj(31).decompress(head, _HEAD_SIZE)
+    except (OSError, zlib.error):
+        return False
+    return _RECORD_HEAD.match(head) is not None
 
 
 def target_address(fields: Mapping[str, str]) -> str:

@@ -47,6 +47,7 @@ from windrow.engine.older_ledger import has_session_mark, mark_session, refuse_o
 from windrow.engine.plain_values import step_modules
 from windrow.engine.progress import Progress
 from windrow.engine.requests.origin_rules import crawl_of
+from windrow.engine.returned_records import erase_returned
 from windrow.engine.run import (
     MAX_COMMENT_LENGTH,
     Close,
@@ -147,7 +148,8 @@ class Session:
 
     `number` is the number of the session's fact on the ledger, and is part of the names of its WARC files. `ordinal` is
     shown to people: 1 for the first session, 2 for the second. `stops` is how often Ctrl-C or SIGTERM was received.
-    `repaired` has messages on what was repaired in the archive, and `losses` on what is missing in it.
+    `repaired` has messages on what was repaired in the archive, and `losses` on what is missing in it, or was taken
+    down and is there again.
     """
 
     def __init__(self, settings: SessionSettings, command: str, progress: Progress | None = None) -> None:
@@ -173,7 +175,9 @@ class Session:
                 refuse_other_ledger(settings.archive, self._ledger_identity(), recorded_ends)
                 refuse_older_ledger(self.ledger, settings.archive)
                 self.repaired = repair_archive(settings.archive, recorded_ends)
-                self.losses = find_losses(settings.archive, lambda: recorded_ends)
+                erased, not_erased = erase_returned(self.ledger, settings.archive)
+                self.repaired += erased
+                self.losses = [*find_losses(settings.archive, lambda: recorded_ends), *not_erased]
                 self._lost_files = frozenset(find_lost_files(settings.archive, recorded_ends))
             last_time = self.ledger.sessions.last_at()
             with self.ledger.writing() as writer:

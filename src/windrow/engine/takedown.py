@@ -17,6 +17,7 @@ from typing import NamedTuple
 from windrow.archive.erase import ErasedSpan, erase, related_records
 from windrow.clock import now
 from windrow.digest import hash64
+from windrow.engine.archive_losses import describe_lost_files
 from windrow.engine.check import index_name
 from windrow.engine.session import Session
 from windrow.errors import ArchiveError
@@ -223,23 +224,27 @@ def _remove_target(
     ledger, target = session.ledger, takedown.target
     captures = ledger.takedowns.captures(takedown.all_attempts)
     kept_ids, errors = _find_shared_bytes(ledger, takedown.all_attempts, removed, captures)
-    places = ledger.takedowns.spans(takedown.tombstone)
-    size, is_erased = 0, True
-    if not places:
+    archive, size = session.settings.archive, 0
+    marked_files = {place.warc for place in ledger.takedowns.spans(takedown.tombstone)}
+    removed_places = [capture.place for capture in captures if capture.attempt not in kept_ids]
+    ends = {place.warc: place.offset + place.length for place in removed_places}  # the last place of each file is last
+    lost_files = describe_lost_files(archive, ends)  # their bytes would return with them
+    errors += lost_files.values()
+    is_erased = not lost_files
+    try:
+        unmarked_places = [place for place in removed_places if place.warc not in {*marked_files, *lost_files}]
+        errors += _mark_records(session, takedown, unmarked_places)
+    except ArchiveError as error:  # none of these is marked, so that the next takedown searches again
+        is_erased = False
+        errors.append(str(error))
+    for warc, group in groupby(ledger.takedowns.spans(takedown.tombstone), key=attrgetter("warc")):
+        path = archive / warc
+        end = path.stat().st_size if path.exists() and warc not in lost_files else 0  # a loss may be accepted
+        spans = [ErasedSpan(place.offset, place.length) for place in group if place.offset < end]
         try:
-            removed_places = [capture.place for capture in captures if capture.attempt not in kept_ids]
-            errors += _mark_records(session, takedown, removed_places)
-        except ArchiveError as error:  # nothing is marked, so that the next takedown searches again
-            is_erased = False
-            errors.append(str(error))
-        places = ledger.takedowns.spans(takedown.tombstone)
-    for warc, group in groupby(places, key=attrgetter("warc")):
-        try:
-            spans = [ErasedSpan(place.offset, place.length) for place in group]
-            size += erase(session.settings.archive, warc, spans, now())
+            size += erase(archive, warc, spans, now()) if spans else 0
         except ArchiveError as error:
-            # Bytes of a file that no longer exists are gone; those of any other file are still there.
-            is_erased = is_erased and not (session.settings.archive / warc).exists()
+            is_erased = False
             errors.append(str(error))
         session.lease.beat()
     records = sum(
@@ -247,7 +252,7 @@ def _remove_target(
     )
     for session_number in {capture.session for capture in captures}:
         # A missing index is rebuilt when the session closes.
-        (session.settings.archive / index_name(session_number)).unlink(missing_ok=True)
+        (archive / index_name(session_number)).unlink(missing_ok=True)
     if not is_erased:  # the captures remain on the ledger until their bytes are gone
         errors.append("not removed completely: correct these errors, then: windrow forget")
         return TakedownResult(target.name, 0, size, records, tuple(errors), done=False)

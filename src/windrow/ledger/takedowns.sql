@@ -131,6 +131,24 @@ AND o.seq NOT IN (SELECT value FROM json_each(:gone));
 SELECT warc, place_offset AS offset, place_length AS length FROM tombstone_span WHERE tombstone = :tombstone
 ORDER BY warc, place_offset;
 
+-- row: ErasedRecord
+-- A record of the archive that a takedown erased.
+
+-- def first_erased() -> list[ErasedRecord]
+-- Return the first record that each finished takedown erased from each WARC file.
+-- Places to which attempts refer are left out, since the bytes were kept again.
+SELECT s.tombstone, s.warc, min(s.place_offset) AS "offset: int", s.place_length AS "length: int" FROM tombstone_span s
+WHERE EXISTS (SELECT 1 FROM tombstone_end e WHERE e.tombstone = s.tombstone AND e.event = 'done')
+AND NOT EXISTS (SELECT 1 FROM attempt v WHERE v.warc = s.warc AND v.place_offset = s.place_offset)
+GROUP BY s.tombstone, s.warc ORDER BY s.warc, s.tombstone;
+
+-- def erased_places(tombstone: int, warc: str) -> list[ArchivePlace]
+-- Return the places from which a takedown erased records of a WARC file, if no attempt refers to them.
+SELECT warc, place_offset AS offset, place_length AS length FROM tombstone_span s
+WHERE tombstone = :tombstone AND warc = :warc
+AND NOT EXISTS (SELECT 1 FROM attempt v WHERE v.warc = s.warc AND v.place_offset = s.place_offset)
+ORDER BY place_offset;
+
 -- name: takedown_mark_span
 INSERT OR IGNORE INTO tombstone_span VALUES (?, ?, ?, ?);
 

@@ -69,6 +69,15 @@ class SharedRecord(NamedTuple):
     source: str
 
 
+class ErasedRecord(NamedTuple):
+    """A record of the archive that a takedown erased."""
+
+    tombstone: int
+    warc: str
+    offset: int
+    length: int
+
+
 class RecordSpan(NamedTuple):
     """The offset and length of a record in its file."""
 
@@ -217,6 +226,17 @@ class TypedTakedowns(LedgerQueries):
     def spans(self, tombstone: int) -> list[ArchivePlace]:
         """Return the places of the records to erase for a takedown, file by file."""
         return self._database.rows(ArchivePlace._make, "takedowns.spans", tombstone)
+
+    def first_erased(self) -> list[ErasedRecord]:
+        """Return the first record that each finished takedown erased from each WARC file.
+
+        Places to which attempts refer are left out, since the bytes were kept again.
+        """
+        return self._database.rows(ErasedRecord._make, "takedowns.first_erased")
+
+    def erased_places(self, tombstone: int, warc: str) -> list[ArchivePlace]:
+        """Return the places from which a takedown erased records of a WARC file, if no attempt refers to them."""
+        return self._database.rows(ArchivePlace._make, "takedowns.erased_places", tombstone, warc)
 
     def records_of(self, warc: str) -> list[RecordSpan]:
         """Return the places of those records of a WARC file to which attempts refer, in order."""
