@@ -127,22 +127,24 @@ def test_a_clock_that_goes_back_while_it_runs(make_workspace, monkeypatch):
     workspace.assert_complete(good, KEY)
 
 
-def test_addresses_and_pauses_of_a_clock_that_was_years_ahead_do_not_wait_for_years(tmp_path, monkeypatch):
+@pytest.mark.parametrize("days", [300, 3650])
+def test_addresses_and_pauses_of_a_clock_that_was_years_ahead_do_not_wait_for_years(tmp_path, monkeypatch, days):
     workspace = windrow.init(tmp_path)
     workspace.new_source("town", "http://127.0.0.1:1/", collection="pages")
     settings = 'contact = "https://town.example/"\n[pages]\noperator = "town"\nprivate_hosts = ["127.0.0.1"]\n'
     (tmp_path / "windrow.toml").write_text(settings)
     workspace = windrow.open(tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr(clock, "datetime", Clock(lambda: timedelta(days=3650)))
+        patch.setattr(clock, "datetime", Clock(lambda: timedelta(days=days)))
         workspace.run()
-    years_later = int(time.time()) + 3650 * 86400
+    years_later = int(time.time()) + (days + 1) * 86400
     with closing(workspace.ledger()) as ledger, ledger.writing() as writer:
         writer.addresses.record_pause("http://127.0.0.1:1", years_later)
         ledger.database.connection.execute("UPDATE address SET due = ?", (years_later,))
+        ledger.database.connection.execute("UPDATE attempt SET address = (SELECT digest FROM address)")
     notes = workspace.run().notes
     assert any("made due: 1 address that would wait" in note for note in notes), notes
     with closing(workspace.ledger()) as ledger:
         (due,) = ledger.database.connection.execute("SELECT due FROM address").fetchone()
-        assert due < time.time() + 400 * 86400
-        assert OriginPauses(ledger).remaining(Site("http", "127.0.0.1", 1)) == 0
+        assert due < time.time() + 2 * 86400
+        assert OriginPauses(ledger).remaining(Site("http", "127.0.0.1", 1)) < 60

@@ -66,7 +66,7 @@ from windrow.engine.steps.stepping import derive_step, take_step
 from windrow.engine.steps.worker import WorkerConfig
 from windrow.errors import SOURCES_FAILED, ConfigError, Stopped, WindrowError
 from windrow.formats.text import counted
-from windrow.ledger import Lease, Ledger
+from windrow.ledger import Lease, Ledger, LedgerWriter
 from windrow.ledger.lease import name_this_process
 from windrow.model import Limits
 from windrow.private_files import private_files
@@ -179,18 +179,11 @@ class Session:
                 self.repaired += erased
                 self.losses = [*find_losses(settings.archive, lambda: recorded_ends), *not_erased]
                 self._lost_files = frozenset(find_lost_files(settings.archive, recorded_ends))
-            last_time = self.ledger.sessions.last_at()
+            last_time, before = self.ledger.sessions.last_at(), self.ledger.sessions.latest()
             with self.ledger.writing() as writer:
                 self.number = writer.sessions.open(name_this_process(), command)
                 if last_time and last_time > spell(now()):
-                    # Facts are ordered by number, so this does no harm; but it is reported. Times at which addresses
-                    # are due may be those of a clock that was years ahead.
-                    far = writer.addresses.make_far_due(int(now().timestamp() + MAX_RECORDED_PAUSE))
-                    task = writer.sessions.open_task(self.number, collection="", source="", phase=1)
-                    message = f"an earlier session was under way at {last_time}, later than now"
-                    if far:
-                        message += f"; made due: {counted(far, 'address')} that would wait for more than a year"
-                    writer.sessions.close_task(task, Reason.CLOCK_WENT_BACK, message, failed=False)
+                    self._mend_times(writer, last_time, before)
             session_row = self.ledger.sessions.get(self.number)
             self.ordinal = session_row.number if session_row else 0
             mark_ledger(settings.archive, self._ledger_identity())
@@ -203,6 +196,23 @@ class Session:
             self.ledger.close()
             self._modes.close()
             raise
+
+    def _mend_times(self, writer: LedgerWriter, last_time: str, before: int | None) -> None:
+        """Record that a session was under way at `last_time`, later than now, and make due what would wait for it.
+
+        Facts are ordered by number, but times at which addresses are due may be those of a clock that was ahead. What
+        was requested while it was ahead is made due once: by the next session after `before`, if that one was ahead.
+        """
+        at = now()
+        number = writer.addresses.make_far_due(int(at.timestamp() + MAX_RECORDED_PAUSE))
+        session_before = self.ledger.sessions.get(before) if before else None
+        if session_before and max(session_before.began, session_before.ended or session_before.began) > at:
+            number += writer.addresses.make_ahead_due(at)
+        task = writer.sessions.open_task(self.number, collection="", source="", phase=1)
+        message = f"an earlier session was under way at {last_time}, later than now"
+        if number:
+            message += f"; made due: {counted(number, 'address')} that would wait for that time"
+        writer.sessions.close_task(task, Reason.CLOCK_WENT_BACK, message, failed=False)
 
     def run_harvest(
         self, harvest: Harvest, *, phases: frozenset[str] | None = None, limit: int | None = None,

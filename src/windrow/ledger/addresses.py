@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime
 
 from windrow.clock import spell
 from windrow.ledger.batch import LedgerBatch
@@ -131,6 +132,15 @@ class AddressWriter:
         """Make the addresses next that would be due after the UNIX time `latest`. Return their number."""
         self._batch.flush()
         return self._batch.database.execute("far_due_again", latest)
+
+    def make_ahead_due(self, at: datetime) -> int:
+        """Make the addresses next that were requested in a session that began after the present time `at`.
+
+        Pauses of origins that end after the first such session began are removed. Return the number of addresses.
+        """
+        self._batch.flush()
+        self._batch.database.execute("rests_ahead_end", spell(at))
+        return self._batch.database.execute("ahead_due_again", spell(at))
 
     def make_refused_due(self, host: int, reasons: Iterable[Reason]) -> int:
         """Make the addresses of a host next that were not requested for one of the `reasons`. Return their number."""

@@ -287,6 +287,16 @@ UPDATE address SET due = 1 WHERE host = ? AND due > 1;
 -- Make the addresses due now that would be due after a time.
 UPDATE address SET due = 1 WHERE due > ?1;
 
+-- name: ahead_due_again
+-- Make the addresses due now that were requested at times to come, in sessions since the first one that was ahead.
+UPDATE address SET due = 1 WHERE due > 1 AND (digest, host) IN (SELECT v.address, v.host FROM attempt v
+    WHERE v.at > ?1 AND v.seq > (SELECT min(s.seq) FROM session s
+        WHERE max(s.at, coalesce((SELECT e.at FROM session_end e WHERE e.session = s.seq), '')) > ?1));
+
+-- name: rests_ahead_end
+-- Delete the pauses that end after the first session began that was ahead: their times may be those of its clock.
+DELETE FROM rest WHERE until > (SELECT CAST(strftime('%s', min(at)) AS INTEGER) FROM session WHERE at > ?1);
+
 -- name: refused_due_again
 -- Make the addresses of a host due now whose last attempt was no request, for one of some reasons (JSON).
 UPDATE address SET due = 1 WHERE host = ?1 AND due > 1 AND failures > 0
