@@ -73,7 +73,7 @@ class Publisher:
             failed_sources: dict[str, str] = {}
             try:
                 mark = TreeMark(self.folders.articles)
-                has_older_tree = mark.exists() and is_older(mark, index)
+                has_older_tree = is_older(mark, index)
                 written_files = (index,) if has_older_tree else (mark, index)
                 last_read = _last_read_attempt(ledger, store)
                 attempts = ledger.attempts.logged_between(COLLECTION.name, index.last_attempt(), last_read)
@@ -99,7 +99,7 @@ class Publisher:
         if earlier_runs:  # after a replay
             message += f"; {counted(earlier_runs, 'earlier run')} had been written before"
         if has_older_tree:
-            problem = "is an older copy: it lacks what later runs wrote; windrow replay, and the next run writes it"
+            problem = "is an older copy or another folder: windrow replay, and the next run writes what it lacks"
             failed_sources = failed_sources | {"": f"{self.folders.articles} {problem}"}
         return Derived(message, failed_sources, left_out=left_out)
 

@@ -66,12 +66,8 @@ class TreeMark(NamedTuple):
     def _path(self) -> Path:
         return self.tree / "_windrow_generation"  # programs that read the tree skip names that begin with "_"
 
-    def exists(self) -> bool:
-        """Return whether the tree has a generation; it has none if it is new, or was written by an earlier windrow."""
-        return self._path.exists()
-
     def generation(self) -> int:
-        """Return the number in the file, or 0."""
+        """Return the number in the file, or 0 if the tree is new, lost, or was written by an earlier windrow."""
         text = self._path.read_text(encoding="utf-8", errors="replace") if self._path.is_file() else ""
         return int(text) if text.isdecimal() else 0
 
