@@ -144,6 +144,7 @@ def test_addresses_and_pauses_of_a_clock_that_was_years_ahead_do_not_wait_for_ye
         ledger.database.connection.execute("UPDATE attempt SET address = (SELECT digest FROM address)")
     notes = workspace.run().notes
     assert any("made due: 1 address that would wait" in note for note in notes), notes
+    assert any("what 2 requests gave then stands before what is received until then" in note for note in notes), notes
     with closing(workspace.ledger()) as ledger:
         (due,) = ledger.database.connection.execute("SELECT due FROM address").fetchone()
         assert due < time.time() + 2 * 86400

@@ -212,6 +212,8 @@ class Session:
         message = f"an earlier session was under way at {last_time}, later than now"
         if number:
             message += f"; made due: {counted(number, 'address')} that would wait for that time"
+        if requests := self.ledger.attempts.count_ahead(at):
+            message += f"; what {counted(requests, 'request')} gave then stands before what is received until then"
         writer.sessions.close_task(task, Reason.CLOCK_WENT_BACK, message, failed=False)
 
     def run_harvest(

@@ -72,6 +72,11 @@ SELECT v.seq, v.listed_file AS "file: int", h.source FROM attempt v JOIN host h 
 WHERE v.end_seq IS NOT v.seq AND v.end_seq IS NULL
 AND NOT EXISTS (SELECT 1 FROM attempt k WHERE k.listed_file = v.listed_file AND k.seq > v.seq) ORDER BY v.seq;
 
+-- def count_ahead(at: datetime) -> int
+-- Count the attempts at addresses with a time later than `at`, the present time.
+SELECT count(*) FROM attempt v WHERE v.at > :at AND v.address <> 0 AND v.seq > (SELECT min(s.seq) FROM session s
+    WHERE max(s.at, coalesce((SELECT e.at FROM session_end e WHERE e.session = s.seq), '')) > :at);
+
 -- row: AttemptCount
 -- The number of attempts at a source with the same outcome, and the bytes that they received.
 -- Of the attempts at a listed file, `number` counts only the last one at the source: it is the number of files.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from windrow.clock import parse
+from windrow.clock import parse, spell
 from windrow.ledger.database import LedgerQueries
 from windrow.ledger.rows import LoggedAttempt, RobotsAttempt, SourceCounts, logged, recorded
 from windrow.model import ArchivePlace, RecordedAttempt
@@ -258,6 +258,11 @@ class TypedAttempts(LedgerQueries):
     def open(self) -> list[OpenAttempt]:
         """Return the last attempt at each listed file whose last attempt has no end."""
         return self._database.rows(OpenAttempt._make, "attempts.open")
+
+    def count_ahead(self, at: datetime) -> int:
+        """Count the attempts at addresses with a time later than `at`, the present time."""
+        value: int = self._database.value("attempts.count_ahead", spell(at))
+        return value
 
     def ended_between(self, facts: tuple[int, int]) -> list[AttemptCount]:
         """Count by outcome the attempts that ended between two facts, without requests for robots.txt."""
