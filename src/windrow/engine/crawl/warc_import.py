@@ -63,6 +63,7 @@ class _File(NamedTuple):
     number: int
     source: str
     warc: str  # its name in the archive
+    read_before: frozenset[int]  # the offsets of the records that attempts refer to
 
 
 @dataclass(slots=True)
@@ -192,20 +193,23 @@ class WarcImporter:
         if not imported.size:
             tally.errors.append(f"no capture was imported from {warc_file.name}: it is empty")
             return
-        if offset >= imported.size:
+        is_known = offset >= imported.size
+        if is_known and not self._begin_again(index, source, warc_file.name[:1024], imported.warc):
             tally.known_files += 1
             return
-        counts = _Tally(tally.task)
+        read_before = frozenset(place.offset for place in run.ledger.takedowns.records_of(imported.warc))
+        file, counts = _File(number, source, imported.warc, read_before), _Tally(tally.task)
+        offset, max_findings = (0, 0) if is_known else (offset, MAX_FINDINGS)  # its findings are stored already
         records = with_methods(read_records(run.archive / imported.warc, offset, run.limits, STATED))
         ahead: list[WarcRecord] = []
         for batch in _batches(_take_past(records, ahead)):
             position, batch_counts = batch[-1][0].next, _Tally(tally.task)
             with run.ledger.writing() as writer:
                 faults_before = counts.faults.total()
-                findings = self._write_batch(writer, _File(number, source, imported.warc), batch, batch_counts)
+                findings = self._write_batch(writer, file, batch, batch_counts)
                 counts.add_file(batch_counts)
                 writer.items.add_findings(
-                    run.session, number, self._phase, findings[: max(0, MAX_FINDINGS - faults_before)]
+                    run.session, number, self._phase, findings[: max(0, max_findings - faults_before)]
                 )
                 writer.imports.read_to(number, position)
                 _count_faults(writer, index, warc_file.name, batch_counts.faults, tally.left_out)
@@ -220,7 +224,7 @@ class WarcImporter:
                 break
         else:
             _report_ahead(ahead)
-            if offset == 0 and counts.is_fruitless():
+            if offset == 0 and not is_known and counts.is_fruitless():
                 self._fruitless.append((tally, warc_file.name, number, counts.waiting))
 
     def _add_file(self, warc_file: WarcFile, imported: ImportedFile) -> tuple[int, int, str]:
@@ -250,6 +254,17 @@ class WarcImporter:
             index = captures.index(run.collection.name, source, name)
         assert index is not None
         return index.id
+
+    def _begin_again(self, index: int, source: str, name: str, warc: str) -> bool:
+        """If a file that was read has records with wrong times, reset its counts, and return True.
+
+        The clock may have been behind when it was read, so that good times were in the future.
+        """
+        if all(row.reason != Reason.BAD_DATE for row in self._run.ledger.captures.left_out(index)):
+            return False
+        with self._run.ledger.writing() as writer:
+            writer.captures.begin(self._run.collection.name, source, name, warc)
+        return True
 
     def _report_broken_file(self, index: int, warc_file: WarcFile, problem: str, tally: _Tally) -> None:
         """Report that the end of a file is missing, because its compressed bytes are broken; count that once."""
@@ -288,6 +303,8 @@ class WarcImporter:
                 tally.faults[str(Reason.TRUNCATED if imported.is_truncated else imported.wrong)] += 1
             if imported.skipped:
                 tally.skipped[imported.skipped] += 1
+            elif record.offset in file.read_before:
+                continue
             elif imported.attempt and self._add_record(writer, file, record, imported, batch_payloads):
                 tally.attempts += 1
             elif imported.attempt:
