@@ -8,7 +8,7 @@ import pytest
 
 from tests.engine.site_crawl import change_ledger, crawl_sites, faults, query_ledger, source
 from tests.servers.hostile import BAD, GOOD, answer, serve_answers
-from windrow.engine.crawl.archiving_client import CIRCLE, ENDLESS_REDIRECTS, HOPS, NO_TARGET
+from windrow.engine.crawl.archiving_client import CIRCLE, ENDLESS_REDIRECTS, HOPS
 from windrow.ledger import Ledger
 
 PAGES = 20
@@ -177,12 +177,25 @@ def test_redirects_in_a_circle_are_told_and_a_source_that_gave_nothing_else_has_
         assert comments[1][0].endswith(f"; {server.origin(BAD)}/b: {CIRCLE}")
 
 
-def test_redirects_without_a_target_are_told(tmp_path):
-    answers = {(GOOD, "/"): answer(b"<a href=/a>a</a>"), (GOOD, "/a"): answer(b"", "302 Found")}
+def test_redirects_without_a_target_have_failed_until_the_page_is_answered(tmp_path):
+    statuses = {"/a": "302 Found", "/b": "300 Multiple Choices", "/c": "301 Moved"}
+    answers = {(GOOD, path): answer(b"<a href=/d>d</a>", status) for path, status in statuses.items()}
+    answers[GOOD, "/c"] = answer(b"", statuses["/c"], more=f"Location: /{'c' * 9000}\r\n")
+    answers |= {(GOOD, "/"): answer(b"<a href=/a>a</a><a href=/b>b</a><a href=/c>c</a>")}
     with serve_answers(answers) as server:
         crawl_sites(tmp_path, source([f"{server.origin(GOOD)}/"]))
-        comments = query_ledger(tmp_path, "SELECT comment FROM task_end WHERE instr(comment, ?)", NO_TARGET)
-        assert comments == [(f"1 left out, such as {server.origin(GOOD)}/a: {NO_TARGET}",)]
+        failed = query_ledger(
+            tmp_path, "SELECT status, reason, message FROM attempt WHERE reason <> '' ORDER BY status"
+        )
+        assert failed == [
+            (300, "protocol_error", "the response redirects to no address (status 300)"),
+            (301, "protocol_error", "the response redirects to an address that is too long to be requested (status 301)"),
+            (302, "protocol_error", "the response redirects to no address (status 302)"),
+        ]
+        answers |= dict.fromkeys([(GOOD, path) for path in statuses], answer(b"page"))
+        change_ledger(tmp_path, "UPDATE address SET due = 1 WHERE failures > 0")
+        crawl_sites(tmp_path, source([f"{server.origin(GOOD)}/"]))
+    assert query_ledger(tmp_path, "SELECT count(*) FROM address WHERE failures > 0") == [(0,)]
 
 
 class EndlessRedirectsBetweenHosts(dict):

@@ -356,6 +356,7 @@ def _find_fault(
     status: int, fields: Mapping[str, str], job: FetchJob, *, is_robots: bool = False
 ) -> tuple[Reason, str] | None:
     """Return the reason and a message if the status or a header field makes a response unusable, otherwise None."""
+    location = fields.get("location", "").strip()
     if status in {PARTIAL_CONTENT, NOT_MODIFIED}:
         sent_names = {name.lower() for name, _ in job.request.headers} if job.request else set()
         if status == PARTIAL_CONTENT and "range" not in sent_names:
@@ -363,8 +364,9 @@ def _find_fault(
         is_conditional = any(job.validators) or any(name.startswith("if-") for name in sent_names)
         if status == NOT_MODIFIED and not is_conditional and not is_robots:
             return Reason.PROTOCOL_ERROR, "the response is 304 (not modified), but the document was requested as new"
-    elif 300 <= status < 400 and fields.get("location") and not read_location(status, fields):
-        return Reason.PROTOCOL_ERROR, "the response redirects to an address that is too long to be requested"
+    elif 300 <= status < 400 and (location or not is_robots) and not read_location(status, fields).strip():
+        target = "an address that is too long to be requested" if location else "no address"
+        return Reason.PROTOCOL_ERROR, f"the response redirects to {target} (status {status})"
     if "transfer-encoding" not in fields:
         return None
     codings = fields["transfer-encoding"].lower().split(",")
@@ -394,9 +396,7 @@ HOPS = 20
 """The maximum number of redirects in a row that are followed, as in browsers."""
 ENDLESS_REDIRECTS = f"more than {HOPS} redirects in a row"
 CIRCLE = "redirects in a circle"
-NO_TARGET = "redirects without a target, or with one that is too long"
 """The rules under which redirects that lead to no page are counted."""
-_REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _MAX_REMEMBERED = 10_000  # the maximum number of redirect targets that are remembered until they are requested
 
 
@@ -410,12 +410,8 @@ class RedirectChains:
     def limit_chain(self, event: AttemptEnded) -> AttemptEnded:
         """Return `event`. If it is a redirect after HOPS others in a row, its target is moved to `left_out`.
 
-        The target of a redirect in a circle is added to `left_out`, as is a page whose redirect has no target.
+        The target of a redirect in a circle is added to `left_out`.
         """
-        attempt = event.attempt
-        if attempt.status in _REDIRECTS and not attempt.location and attempt.target:
-            lost = LeftOut(hash64(f"{NO_TARGET} {attempt.url}"), attempt.url, Reason.BAD_ADDRESS, NO_TARGET)
-            return event._replace(left_out=(*event.left_out, lost))
         hops = self._hops.pop(event.attempt.target, 0) + 1
         if event.attempt.location and (target := self._find_circle(event.attempt)):
             event = event._replace(left_out=(*event.left_out, target))
