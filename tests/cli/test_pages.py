@@ -106,6 +106,27 @@ def test_a_page_that_its_server_calls_a_picture_is_ingested_in_the_report_the_st
         assert link.execute(query, ("/called.html",)).fetchone() != (None,)
 
 
+def test_an_error_with_the_bytes_of_the_page_and_a_choice_of_pages_have_failed(tmp_path, windrow):
+    pages = {f"/{name}.html": page(name).encode() for name in ("broken", "missing", "walled", "renamed")}
+    answers = {(GOOD, path): answer(body) for path, body in pages.items()}
+    answers[GOOD, "/"] = answer(page("home", *(path[1:] for path in pages)).encode())
+    with serve_answers(answers) as server, chdir(tmp_path):
+        prepare(tmp_path)
+        configuration = f'{OPERATOR.replace("127.0.0.1", GOOD)}[source.one]\ncollection = "pages"\n'
+        (tmp_path / "windrow.toml").write_text(f'{configuration}url = "{server.origin(GOOD)}/"\n')
+        assert windrow("run", "one").code == 0
+        statuses = ("500 Error", "404 Not Found", "403 Forbidden", "300 Multiple Choices")
+        for (path, body), status in zip(pages.items(), statuses, strict=True):
+            answers[GOOD, path] = answer(body, status)
+        (source,) = windrow("run", "one", "--again", "--json").of("summary")[0]["sources"]
+        (status,) = windrow("status", "--json").messages
+        story = windrow("why", f"{server.origin(GOOD)}/renamed.html").out
+    assert (source["same"], source["redirected"], source["failed"]) == (1, 0, 4)
+    reasons = {each["reason"]: each["items"] for each in status["reasons"]}
+    assert reasons == {"server_error": 1, "not_found": 1, "permission_denied": 1, "protocol_error": 1}
+    assert "present at the last successful request, but later ones failed" in story
+
+
 def test_pages_that_lead_on_come_back_or_let_themselves_be_found_again_are_told_as_such(tmp_path, windrow):
     hidden = page("hidden", head="<meta name=robots content=noindex>").encode()
     answers = {

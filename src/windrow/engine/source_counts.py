@@ -171,11 +171,12 @@ def gone_at_once() -> list[str]:
 def classify_attempts(attempts: AttemptCount, misses: int = 2) -> str:
     """Return the field of `windrow.app.summary.SourceCount` that counts attempts; it is `refused` if none was made.
 
-    `misses` is the number of 404s in a row after which a document is gone.
+    `misses` is the number of 404s in a row after which a document is gone. An error with the bytes of the last document
+    is an error all the same.
     """
     if attempts.reason is not None:
         return "refused" if attempts.reason in NOT_REQUESTED else "failed"
-    if attempts.revisit or attempts.status == NOT_MODIFIED:
+    if attempts.status == NOT_MODIFIED or (attempts.revisit and (attempts.status or 0) < 300):
         return "same"
     if attempts.status is not None and attempts.status < 300:
         return "changed" if attempts.earlier else "new"
