@@ -189,7 +189,11 @@ def test_redirects_without_a_target_have_failed_until_the_page_is_answered(tmp_p
         )
         assert failed == [
             (300, "protocol_error", "the response redirects to no address (status 300)"),
-            (301, "protocol_error", "the response redirects to an address that is too long to be requested (status 301)"),
+            (
+                301,
+                "protocol_error",
+                "the response redirects to an address that is too long to be requested (status 301)",
+            ),
             (302, "protocol_error", "the response redirects to no address (status 302)"),
         ]
         answers |= dict.fromkeys([(GOOD, path) for path in statuses], answer(b"page"))

@@ -171,6 +171,10 @@ def test_a_page_with_an_error_or_fewer_items_than_the_total_ends_no_listing() ->
         assert (len(first.offers), len(first.findings), last.ends_listing) == (2, 1, False)
         again = follow(things, dict(last.learned), "first", {"items": items})
         assert (again.ends_listing, again.findings) == (True, ())
+    first = follow(things, {}, "first", {"items": [items[0], {"id": "", "n": 2}], "next": "/more"})
+    last = follow(things, dict(first.learned), "next", {"items": [{"id": "c", "n": 3}]})
+    assert (len(first.findings), last.ends_listing) == (1, False), "the item without a key may be any of the records"
+    assert follow(things, dict(last.learned), "first", {"items": [items[0], items[0]]}).ends_listing
     for total, is_whole in ((3, True), (4, False), (0, True), (2, True)):
         first = follow(things, {"listed": 99}, "first", {"items": items, "total": total, "next": "/more"})
         last = follow(things, dict(first.learned), "next", {"items": [{"id": "c", "n": 3}], "total": total})

@@ -29,7 +29,7 @@ LISTED, TOTAL, INCOMPLETE = "listed", "total", "listed in part"
 """Names of values that are learned about a source while its list is read.
 
 LISTED names the number of items on the pages so far, TOTAL the number of all items that the last page stated, and
-INCOMPLETE whether one of the pages stated an error.
+INCOMPLETE whether one of the pages stated an error or has an item without a key.
 """
 
 
@@ -38,7 +38,7 @@ class JsonPage(NamedTuple):
 
     `following` is the address of the next page or the value of the parameter for it, or "" if the page states neither.
     `error` is the error that the page states beside its items, or "". `total` is the number of items that the page
-    states for the whole list, or 0.
+    states for the whole list, or 0. `unnamed` is the number of items without a key.
     """
 
     items: dict[str, Mapping[str, Any]]
@@ -46,6 +46,7 @@ class JsonPage(NamedTuple):
     following: str = ""
     error: str = ""
     total: int = 0
+    unnamed: int = 0
 
 
 @dataclass(frozen=True)
@@ -88,8 +89,9 @@ class JsonList:
         An answer that is not a page is skipped, unless it is the 404 after the last numbered page, which ends the list.
         If a page names itself as the next page, its items are offered, but the answer is skipped and no page is
         requested. The next page is requested in each run in which this one was requested. The list is not complete, and
-        none of its records is gone, if a page states an error, or if a page states a larger total than the number of
-        items that were listed. So an item that moved to an earlier page, because another was removed, is not gone.
+        none of its records is gone, if a page states an error or has an item without a key, which may be any of the
+        records, or if a page states a larger total than the number of items that were listed. So an item that moved to
+        an earlier page, because another was removed, is not gone.
         """
         page = self.parse_page(answer.view) if answer.status == OK else None
         if page is None and self._ends_at(answer):
@@ -114,7 +116,7 @@ class JsonList:
         total = max(page.total, int(before.get(TOTAL, 0)))  # if it fell, items moved to pages that were read before
         missing_items = _find_missing_items(listed, total) if is_counted else ()
         findings += missing_items
-        is_incomplete = bool(page.error or before.get(INCOMPLETE))
+        is_incomplete = bool(page.error or page.unnamed or before.get(INCOMPLETE))
         remembered: dict[str, Any] = {}
         if total or is_incomplete or learned:
             remembered = {LISTED: listed, TOTAL: total, INCOMPLETE: is_incomplete}
@@ -143,11 +145,12 @@ class JsonList:
         if not isinstance(found_items, list) or (error and not found_items):
             return None
         items: dict[str, Mapping[str, Any]] = {}
-        faults = []
+        faults, unnamed = [], 0
         for number, item in enumerate(found_items, 1):
             key = _at_path(item, self.key) if isinstance(item, Mapping) else None
             if not isinstance(item, Mapping) or not isinstance(key, str | int) or isinstance(key, bool) or key == "":
                 faults.append(f"item {number} has no {self.key}")
+                unnamed += 1
             elif str(key) in items:
                 faults.append(f"item {number} has the {self.key} of an earlier item, {str(key)[:100]!r}")
             else:
@@ -157,7 +160,7 @@ class JsonList:
             following = ""
         if isinstance(following, bool) or not isinstance(following, str | int):
             return None  # it is not known whether there are further pages
-        return JsonPage(items, tuple(faults), str(following), error, find_total(document))
+        return JsonPage(items, tuple(faults), str(following), error, find_total(document), unnamed)
 
     def read_page(self, task: Task) -> list[Observation | Skip]:
         """Return a record or a skip for each item of a page.
