@@ -171,8 +171,9 @@ def gone_at_once() -> list[str]:
 def classify_attempts(attempts: AttemptCount, misses: int = 2) -> str:
     """Return the field of `windrow.app.summary.SourceCount` that counts attempts; it is `refused` if none was made.
 
-    `misses` is the number of 404s in a row after which a document is gone. An error with the bytes of the last document
-    is an error all the same.
+    `misses` is the number of 404s in a row after which a document is gone. If it is 1, as in a discovery by requests,
+    the source's own addresses, such as a calendar, are never gone. An error with the bytes of the last document is an
+    error all the same.
     """
     if attempts.reason is not None:
         return "refused" if attempts.reason in NOT_REQUESTED else "failed"
@@ -182,7 +183,7 @@ def classify_attempts(attempts: AttemptCount, misses: int = 2) -> str:
         return "changed" if attempts.earlier else "new"
     if attempts.status is not None and attempts.status < 400:
         return "redirected"
-    if attempts.status in GONE and attempts.earlier:
+    if attempts.status in GONE and attempts.earlier and not (attempts.seed and misses == 1):
         return "still_gone" if attempts.misses >= misses else "gone"
     return "failed"
 

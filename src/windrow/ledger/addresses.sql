@@ -99,13 +99,13 @@ SELECT coalesce(max(rowid), 0) FROM address;
 
 -- part: fails
 -- The last attempt failed, and the document is not gone: since its last answer with content, it did not answer 410, or
--- 404 twice. One 404 is enough for the collections `gone_at_once`.
+-- 404 twice. One 404 is enough for the collections `gone_at_once`, but what such a source itself names is never gone.
 (a.failures > 0 AND (a.capture = 0 OR coalesce((SELECT sum(1 + (m.status = 410)) FROM attempt m
     WHERE m.address = a.digest AND m.host = a.host AND m.status IN (404, 410)
     AND m.seq > coalesce((SELECT max(g.seq) FROM attempt g WHERE g.address = a.digest AND g.host = a.host
         AND g.status < 400), 0)), 0)
-    < 2 - EXISTS (SELECT 1 FROM host o WHERE o.seq = a.host
-        AND o.collection IN (SELECT value FROM json_each(:gone_at_once)))))
+    < CASE WHEN NOT EXISTS (SELECT 1 FROM host o WHERE o.seq = a.host
+        AND o.collection IN (SELECT value FROM json_each(:gone_at_once))) THEN 2 WHEN a.via = 0 THEN 1e18 ELSE 1 END))
 
 -- row: AddressCount
 -- Counts of a source's addresses of one kind: `known`, `pages` (captured and not failing), `failing` and `due`.

@@ -14,6 +14,7 @@ from tests.collections.events.place import ADAPTER, LOG_KEYS, calendar, configur
 from tests.engine.unsteady_steps import stop_all_steps
 from tests.sessions import session_settings
 from windrow.app.status import current_state
+from windrow.app.summary import summarise
 from windrow.app.takedowns import estimate_takedowns, take_down
 from windrow.collections.events.adapter.databases import open_databases
 from windrow.collections.events.adapter.projection import EventProjection
@@ -440,7 +441,7 @@ def test_why_takes_a_uid_or_an_id_of_either_database_and_says_that_an_event_is_m
         assert ADAPTER.explain(workspace, ledger, "2027 - nobody - knows") is None
 
 
-def test_a_source_that_drifts_is_shown_in_its_log_and_in_the_status(tmp_path, site):
+def test_a_source_that_drifts_or_whose_list_is_gone_is_shown_in_its_log_and_in_the_status(tmp_path, site):
     site.put("/a.json", '[{"t": "A", "s": "2027-01-01"}]', "application/json")
     rules = {"reader": "json", "fields": {"title": "t", "start": "s"}, "complete": "no"}
     workspace = configured(tmp_path, f"{site.url}/a.json", every="1s", **rules)
@@ -454,8 +455,15 @@ def test_a_source_that_drifts_is_shown_in_its_log_and_in_the_status(tmp_path, si
     ledger = Ledger(workspace.ledger)
     whole = load(tmp_path, environ={})  # with all collections, as the status needs each
     (state,) = current_state(whole, ledger, {"events": tuple(COLLECTION.phases)}).sources
-    ledger.close()
     assert "drift: the response has no events" in state.error
+    del site.documents["/a.json"]
+    for _ in range(2):
+        run_later(workspace)
+    gone = current_state(whole, ledger, {"events": tuple(COLLECTION.phases)})
+    (last,) = summarise(ledger, ledger.sessions.latest(), {}).sources
+    ledger.close()
+    assert [(reason.reason, reason.items) for reason in gone.reasons] == [("not_found", 1)]
+    assert (gone.sources[0].failed, last.failed, last.still_gone) == (1, 1, 0), "the list of a source is never gone"
 
 
 def test_events_are_read_from_the_pages_that_another_collection_of_the_workspace_crawls(tmp_path, site):

@@ -64,7 +64,7 @@ class AttemptCount(NamedTuple):
     `listed` is true for listed files. For addresses, `kind` is the collection's own number for their kind. `earlier` is
     true if the address had a body before, and `taken` if a capture was used instead of a request. `misses` is how often
     the address had answered 404 since its last answer with content (at most 2; 410 counts as 2), for an answer 404 or
-    410.
+    410, and `seed` is whether such an address is one of the source's own: nothing else led to it.
     """
 
     collection: str
@@ -77,6 +77,7 @@ class AttemptCount(NamedTuple):
     revisit: bool
     earlier: bool
     misses: int
+    seed: bool
     taken: bool
     number: int
     received: int
@@ -190,7 +191,9 @@ def _make_attempt_row(row: tuple[Any, ...]) -> AttemptRow:
 
 
 def _make_attempt_count(row: tuple[Any, ...]) -> AttemptCount:
-    collection, source, listed, kind, status, reason, mime, revisit, earlier, misses, taken, number, received = row
+    collection, source, listed, kind, status, reason, mime, revisit, earlier, misses, seed, taken, number, received = (
+        row
+    )
     return AttemptCount(
         collection,
         source,
@@ -202,6 +205,7 @@ def _make_attempt_count(row: tuple[Any, ...]) -> AttemptCount:
         bool(revisit),
         bool(earlier),
         misses,
+        bool(seed),
         bool(taken),
         number,
         received,
