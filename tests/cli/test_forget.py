@@ -354,7 +354,7 @@ def test_a_source_that_was_taken_down_has_no_error_in_status(root: Path, windrow
     assert (source["source"], source["items"], source["failed"], source["error"]) == ("town", 0, 0, "")
     assert windrow("forget", "town", "--lift").code == 0
     told = windrow("status")
-    assert "5 addresses due and not requested yet" in told.out
+    assert "5 addresses due now" in told.out
     assert "robots.txt" not in told.out
 
 

@@ -77,9 +77,9 @@ def test_a_host_is_requested_for_each_source_that_has_it(root: Path, small: Vill
         began = small.mark()
         assert windrow("run", name, "--dry-run", "--json").of("would_fetch")
         assert windrow("run", name, "--limit", "1", "--quiet").code == 0
-        assert f"{name}: " in (text := windrow("status").out) and "due and not requested yet" in text
+        assert f"{name}: " in (text := windrow("status").out) and "due now" in text
         assert windrow("run", name, "--quiet").code == 0
-        assert "due and not requested yet" not in windrow("status").out
+        assert "due now" not in windrow("status").out
         assert {"/", "/a.html", "/b.html"} <= {*paths_asked(small, began)}, name
     status = {source["source"]: source["items"] for source in windrow("status", "--json").of("status")[0]["sources"]}
     assert (status["a"], status["b"]) == (1, 1)

@@ -138,7 +138,7 @@ def _source_notes(state: WorkspaceState) -> Iterator[str]:
     for source in state.sources:
         if source.waiting:
             count = counted(source.waiting, "address")
-            yield prefix_name(source.source, f"{count} due and not requested yet")
+            yield prefix_name(source.source, f"{count} due now")
         if source.error:
             yield prefix_name(source.source, source.error)
 
