@@ -46,7 +46,7 @@ from windrow.ledger.typed.items import DifferingFile
 from windrow.ledger.typed.mirrors import WaitingFiles
 from windrow.ledger.typed.sessions import SourceSession
 from windrow.model import Site, Source
-from windrow.reasons import BY_RULE, Reason
+from windrow.reasons import BY_RULE, SUBSTITUTE_REASONS, Reason
 
 HELD = "held"
 """The name of the state of a source that is on the ledger but not declared, such as one of imported files."""
@@ -200,14 +200,15 @@ def count_open(
 
     `unread` counts these documents in all collections, `skipped` those records (`count_skipped`), and `damaged` those
     captures that are damaged (`damaged_captures`). Addresses of which only a part was received are counted. Those whose
-    last request failed are not, since they are requested again when they are due; neither is what a rule leaves out.
+    last request failed are not, since they are requested again when they are due; neither is what a rule leaves out. A
+    document in whose place the server sent another page is unread and skipped, and is counted once.
     """
     failed = Counter(ledger.mirrors.count_failing()) + Counter(ledger.captures.failed_by_source())
     failed += Counter(ledger.addresses.count_partial())
     failed_count = sum(failed[source.name] for source in workspace.sources) + sum(row.lines for row in damaged)
     failed_count += sum(files.number for files in _waiting_files(workspace, ledger))
     skipped_count = sum(number for reason, number in skipped.items() if reason not in BY_RULE)
-    return failed_count + sum(count.documents for count in unread) + skipped_count
+    return failed_count + sum(row.documents for row in unread if row.reason not in SUBSTITUTE_REASONS) + skipped_count
 
 
 def damaged_captures(workspace: Workspace, ledger: Ledger) -> list[LeftOutRow]:
