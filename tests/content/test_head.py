@@ -217,6 +217,28 @@ def test_json_ld_of_listed_things_does_not_speak_for_the_page() -> None:
 
 
 @pytest.mark.parametrize(
+    ("video", "published"),
+    [
+        ({"name": "Old storm film"}, "2025-01-02"),
+        ({"name": "Old storm film", "url": "https://a.example/film"}, "2025-01-02"),
+        ({"url": "https://a.example/film"}, "2025-01-02"),
+        ({"name": "Harbour plan passed"}, "2020-01-01"),
+        ({"name": "Old storm film", "url": "http://www.a.example/plan/"}, "2020-01-01"),
+        ({}, "2020-01-01"),
+    ],
+)
+def test_a_video_in_a_page_does_not_speak_for_the_page(video: dict[str, str], published: str) -> None:
+    linked = {"@type": "VideoObject", "uploadDate": "2020-01-01", "author": {"name": "Film Maker"}, **video}
+    page_head = head(
+        "<title>Harbour plan passed</title><link rel=canonical href=https://a.example/plan>"
+        "<meta property=article:published_time content=2025-01-02>"
+        f"<script type=application/ld+json>{json.dumps(linked)}</script>"
+    )
+    assert page_head.published == published
+    assert page_head.linked.authors == (("Film Maker",) if published == "2020-01-01" else ())
+
+
+@pytest.mark.parametrize(
     ("opening", "closing"), [("<!--", "-->"), ("//<![CDATA[", "//]]>"), ("<![CDATA[", "]]>"), (" <!--", "-->  \n")]
 )
 def test_json_ld_in_a_comment(opening: str, closing: str) -> None:

@@ -67,9 +67,9 @@ def read_json_ld(scripts: Sequence[str], titles: Sequence[str] = (), addresses: 
     """Read the JSON-LD of a page with these titles, as far as they are known, and with these canonical addresses.
 
     If it has several articles, or one that states its address and its headline, only that with the page's address or
-    title is about the page. If it has no object about
-    the page, read only dates, from the text of scripts that cannot be read, or of all scripts if none of their objects
-    has a type.
+    title is about the page. Of other objects, such as a video in the page, only one with its address or title is. If
+    there is no object about the page, read only dates, from the text of scripts that cannot be read, or of all scripts
+    if none of their objects has a type.
 
     >>> read_json_ld(['{"@type": "NewsArticle", "headline": "Tea", "author": {"name": "Ann"}}']).authors
     ('Ann',)
@@ -80,7 +80,8 @@ def read_json_ld(scripts: Sequence[str], titles: Sequence[str] = (), addresses: 
     objects, left_out, unread_scripts = _read_objects(scripts, by_id)
     main_object = _choose_article([node for node in objects if _has_type(node, _ARTICLE_TYPE)], titles, addresses)
     if main_object is None:
-        main_object = next((node for node in objects if _has_type(node, _PAGE_TYPE)), {})
+        pages = [node for node in objects if _has_type(node, _PAGE_TYPE)]
+        main_object = next((page for page in pages if _is_of_page(page, titles, addresses)), {})
     dated_texts = () if main_object else unread_scripts if objects else scripts
     dates_in_text = dict(reversed(_DATE_MEMBER.findall("\n".join(dated_texts))))
     names = [name for node in objects if _has_type(node, _SITE_TYPE) for name in _read_names(node, by_id)]
@@ -128,6 +129,21 @@ def _choose_article(
     by_title = (article for article, headline in pairs if headline in wanted_titles)
     by_part = (article for article, headline in pairs if any(_has_part(title, headline) for title in wanted_titles))
     return next(chain(by_address, by_title, by_part), None)
+
+
+def _is_of_page(page: LinkedObject, titles: Sequence[str], addresses: Sequence[str]) -> bool:
+    """Return whether an object that is no article is the page with these titles and addresses, and not a thing in it.
+
+    One without a name and without an address may be, since it states nothing of another page.
+    """
+    wanted_titles = {words for title in titles if (words := _fold_words(title))}
+    wanted_addresses = {_plain_address(address) for address in addresses} - {""}
+    own_addresses, name = {*_own_addresses(page)} - {""}, _fold_words(_first_text(page, "headline", "name"))
+    if name in wanted_titles or own_addresses & wanted_addresses:
+        return True
+    if own_addresses and wanted_addresses:
+        return False
+    return not (name and wanted_titles) or any(_has_part(title, name) for title in wanted_titles)
 
 
 def _has_part(title: str, headline: str) -> bool:
