@@ -369,7 +369,30 @@ def test_a_missing_or_long_title_and_a_line_that_cannot_be_read_are_noted():
         None, "the source writes no title", "the source writes 1,001 characters; only 1,000 are kept", None,
     ]  # fmt: skip
     notes = [read_event.value.get("text_note", "") for read_event in read_events]
-    assert ("1 line cannot be read" in notes[0], "and the public" in notes[0], notes[1:]) == (True, True, [""] * 3)
+    assert notes == ["1 line of a text had no fold", "", "", ""]
+    assert read_events[0].value["title"].split() == ["Board", "and", "the", "public"]
+
+
+def test_lines_of_a_text_without_a_fold_are_parts_of_it_and_no_properties():
+    text = (
+        "Board\r\nDESCRIPTION:The board meets.\r\nAgenda: budget; harbour\r\nLocation: see the annex\r\n"
+        "Summary: short\r\nStatus: cancelled\r\nhttps://x.example/join?a=1\r\nLOCATION:Hall\r\nX-A:b\r\nno colon"
+    )
+    (read_event,), _ = read(calendar(event("a", ":20260915T090000Z", text)), "icalendar")
+    value = read_event.value
+    assert (value["title"], value["location"], value["status"]) == ("Board", "Hall", "scheduled")
+    assert value["description"] == (
+        "The board meets.\nAgenda: budget; harbour\nLocation: see the annex\nSummary: short\nStatus: cancelled\n"
+        "https://x.example/join?a=1"
+    )
+    assert value["text_note"].startswith("5 lines of a text had no fold; 1 line cannot be read: ")
+    (read_event,), _ = read(
+        calendar(event("a", ":20260915T090000Z", "Board\r\nLOCATION:Hall\r\nLOCATION:Annex")), "icalendar"
+    )
+    assert (read_event.value["location"], read_event.value["text_note"]) == (
+        "Hall",
+        "of several LOCATION the first is used",
+    )
 
 
 @pytest.mark.parametrize(("end", "day", "note"), [
@@ -380,3 +403,31 @@ def test_a_missing_or_long_title_and_a_line_that_cannot_be_read_are_noted():
 def test_a_day_with_an_end_at_a_time_lasts_until_the_day_of_that_time(end, day, note):
     (read_event,), _ = read(calendar(event("a", ";VALUE=DATE:20261201", dtend=end)), "icalendar")
     assert (read_event.value["end_datetime"], read_event.value.get("end_note")) == (f"{day}T00:00:00Z", note)
+
+
+@pytest.mark.parametrize(
+    "zone", [";TZID=America/New_York", ';TZID="America/New_York";X-A=b', ";VALUE=DATE-TIME;TZID=Nowhere/X"]
+)
+def test_a_zone_beside_times_in_utc_does_not_apply(zone):
+    (read_event,), _ = read(
+        calendar(event("a", f"{zone}:20260917T130000Z", dtend=f"{zone}:20260917T140000Z")), "icalendar"
+    )
+    value = read_event.value
+    assert (value["datetime"], value["end_datetime"]) == ("2026-09-17T13:00:00Z", "2026-09-17T14:00:00Z")
+    assert "time_note" not in value
+
+
+def test_each_calendar_of_a_file_has_its_own_zones():
+    def definition(offset):
+        rule = (
+            f"BEGIN:STANDARD\r\nDTSTART:16010101T000000\r\nTZOFFSETFROM:{offset}\r\nTZOFFSETTO:{offset}\r\nEND:STANDARD"
+        )
+        return f"BEGIN:VTIMEZONE\r\nTZID:Our Zone\r\n{rule}\r\nEND:VTIMEZONE"
+
+    start = ";TZID=Our Zone:20260917T090000"
+    zones = (("a", "+0100"), ("b", "-0800"))
+    text = "".join(calendar(event(uid, start), head=definition(offset)) for uid, offset in zones)
+    read_events, _ = read(text + calendar(event("c", start)), "icalendar")
+    assert [(each.value["datetime"], "time_note" in each.value) for each in read_events] == [
+        ("2026-09-17T08:00:00Z", False), ("2026-09-17T17:00:00Z", False), ("2026-09-17T13:00:00Z", True),
+    ]  # fmt: skip

@@ -265,7 +265,7 @@ def test_schema_org_events_are_found_wherever_they_are_nested():
     page = """<script type="application/ld+json">{"@graph": [{"@type": "WebSite"}, {"@type": ["Thing", "MusicEvent"],
       "@id": "#e1", "name": "A &amp; B", "startDate": "2026-09-15T19:00-05:00", "eventStatus": "https://schema.org/EventCancelled",
       "location": {"@type": "Place", "name": "Hall", "address": {"streetAddress": "1 Main St"}},
-      "subEvent": [{"@type": "Event", "name": "Part", "startDate": "2026-09-16"}]}]}</script>
+      "subEvent": [{"@type": "Event", "@id": "_:b0", "name": "Part", "startDate": "2026-09-16"}]}]}</script>
       <script type="application/ld+json">{"@type": "Event", "startDate": broken</script>"""
     read_events, unread = read(page, "schema.org")
     assert values(read_events, "title", "datetime", "status", "location", "all_day") == [
@@ -274,6 +274,7 @@ def test_schema_org_events_are_found_wherever_they_are_nested():
     ]
     assert [part.reason for part in unread] == [Reason.NOT_WELL_FORMED]
     assert read_events[0].uid == "p/http://a.example/x#e1", "each page may have the same fragment"
+    assert "_:b0" not in read_events[1].uid, "each document numbers its blank nodes anew"
     assert read("<p>nothing here</p>", "schema.org") == ([], [])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
 from typing import Any, NamedTuple
@@ -74,12 +74,14 @@ class CalendarHead(NamedTuple):
     """What a VCALENDAR says about all its events.
 
     `is_cancelled` means that it cancels them. `zone` is the zone for their times without a zone of their own, or None.
-    `has_unknown_zone` means that the VCALENDAR names such a zone, but the zone is not known.
+    `has_unknown_zone` means that the VCALENDAR names such a zone, but the zone is not known. `zones` are the texts of
+    its VTIMEZONEs, which are for its own events alone.
     """
 
     is_cancelled: bool = False
     zone: ZoneInfo | None = None
     has_unknown_zone: bool = False
+    zones: tuple[str, ...] = ()
 
 
 class EventText(NamedTuple):
@@ -110,18 +112,59 @@ def read_head(properties: str) -> CalendarHead:
     r"""Return the head of a VCALENDAR from its text without VEVENTs.
 
     >>> read_head("BEGIN:VCALENDAR\r\nX-WR-TIMEZONE:America/\r\n Chicago\r\n")
-    CalendarHead(is_cancelled=False, zone=zoneinfo.ZoneInfo(key='America/Chicago'), has_unknown_zone=False)
+    CalendarHead(is_cancelled=False, zone=zoneinfo.ZoneInfo(key='America/Chicago'), has_unknown_zone=False, zones=())
     """
     unfolded = LINE_FOLD.sub("", properties)
     is_cancelled, line = _CANCEL_LINE.search(unfolded) is not None, _ZONE_LINE.search(unfolded)
     name = line[1].strip(' \t"') if line else ""
     zone = zone_of(name) or _zone_of_windows(name) if name else None
-    return CalendarHead(is_cancelled, zone, has_unknown_zone=bool(name) and zone is None)
+    zones = tuple(
+        match[0].rstrip("\r") for match in islice(_ZONE_COMPONENT.finditer(properties), CALENDAR_ZONES.number)
+    )
+    return CalendarHead(is_cancelled, zone, has_unknown_zone=bool(name) and zone is None, zones=zones)
 
 
 def _zone_of_windows(name: str) -> ZoneInfo | None:
     zone = icalendar_library().timezone.tzp.timezone(name)
     return zone if isinstance(zone, ZoneInfo) else None
+
+
+_PROPERTY_LINE = re.compile(r"([A-Z][A-Z0-9-]*|[a-z][a-z0-9-]*)[;:](?! )")
+_TEXT_LINE = re.compile(r"(?:COMMENT|CONTACT|DESCRIPTION|LOCATION|SUMMARY)[;:]")
+_PROPERTIES = frozenset((
+    "ACKNOWLEDGED", "ACTION", "ATTACH", "ATTENDEE", "BEGIN", "CALENDAR-ADDRESS", "CATEGORIES", "CLASS", "COLOR",
+    "COMMENT", "COMPLETED", "CONCEPT", "CONFERENCE", "CONTACT", "CREATED", "DESCRIPTION", "DTEND", "DTSTAMP", "DTSTART",
+    "DUE", "DURATION", "END", "EXDATE", "EXRULE", "FREEBUSY", "GEO", "IMAGE", "LAST-MODIFIED", "LINK", "LOCATION",
+    "LOCATION-TYPE", "NAME", "ORGANIZER", "PARTICIPANT-TYPE", "PERCENT-COMPLETE", "PRIORITY", "PROXIMITY", "RDATE",
+    "RECURRENCE-ID", "REFID", "REFRESH-INTERVAL", "RELATED-TO", "REPEAT", "REQUEST-STATUS", "RESOURCE-TYPE",
+    "RESOURCES", "RRULE", "SEQUENCE", "SOURCE", "STATUS", "STRUCTURED-DATA", "STYLED-DESCRIPTION", "SUMMARY", "TRANSP",
+    "TRIGGER", "UID", "URL",
+))  # fmt: skip
+"""The properties of RFC 5545, 7986, 9073, 9074 and 9253 that an event or an alarm may have."""
+
+
+def join_broken_texts(event_text: str) -> tuple[str, int]:
+    r"""Return a VEVENT with the lines that continue a text without a fold folded, and their number.
+
+    Some programs write the line ends of a text as they are. The line after such a text is a part of it unless it has
+    the name of a property, in upper or lower case and with its value directly behind the colon.
+
+    >>> join_broken_texts("DESCRIPTION:Bring tea.\nDoors: 6 pm\nStatus: cancelled\nSTATUS:CONFIRMED")
+    ('DESCRIPTION:Bring tea.\n \\nDoors: 6 pm\n \\nStatus: cancelled\nSTATUS:CONFIRMED', 2)
+    """
+    lines, is_text, count = list[str](), False, 0
+    for line in event_text.split("\n"):
+        if not line.startswith((" ", "\t")):
+            match = _PROPERTY_LINE.match(line)
+            name = match[1].upper() if match else ""
+            if not is_text or name in _PROPERTIES or name.startswith("X-"):
+                is_text = _TEXT_LINE.match(line) is not None
+            elif line.strip():
+                lines.append(f" \\n{line}")
+                count += 1
+                continue
+        lines.append(line)
+    return "\n".join(lines), count
 
 
 def icalendar_library() -> Any:
@@ -135,15 +178,14 @@ def icalendar_library() -> Any:
     return icalendar
 
 
-def define_zones(text: str) -> None:
-    """Register the VTIMEZONEs of a calendar, at most CALENDAR_ZONES, with the library, in place of all earlier ones.
+def define_zones(zones: Iterable[str]) -> None:
+    """Register the VTIMEZONEs of a VCALENDAR with the library, in place of all earlier ones.
 
     A zone that is not registered, or that the library cannot parse, is looked up by its name; if the name is unknown,
     the zone of the calendar or of the source is used, and the event has a `time_note`.
     """
     library = icalendar_library()
     library.timezone.tzp.use_zoneinfo()
-    for match in islice(_ZONE_COMPONENT.finditer(text), CALENDAR_ZONES.number):
-        definition = match[0].rstrip("\r")
+    for definition in zones:
         with suppress(*LIBRARY_ERRORS):
             library.Calendar.from_ical(f"BEGIN:VCALENDAR\r\n{definition}\r\nEND:VCALENDAR\r\n")

@@ -21,6 +21,7 @@ from windrow.collections.events.readers.calendar_heads import (
     define_zones,
     describe_truncation,
     icalendar_library,
+    join_broken_texts,
     split_calendars,
 )
 from windrow.collections.events.readers.calendar_properties import event_url, extra_keys, property_text
@@ -50,6 +51,13 @@ _STATUSES = {"tentative": "tentative", "confirmed": "confirmed", "cancelled": "c
 _UID_LINE = re.compile(r"^UID(?:;[^:\n]*)?:([^\r\n]+)", re.MULTILINE | re.IGNORECASE)
 _REPETITION_LINE = re.compile(r"^(?:RRULE|RDATE|RECURRENCE-ID)[;:]", re.MULTILINE | re.IGNORECASE)
 _DATE_LISTS = re.compile(r"^(?:EXDATE|RDATE)[;:][^\n]*\n(?:[ \t][^\n]*\n)*", re.MULTILINE | re.IGNORECASE)
+_ZONE_OF_UTC = re.compile(
+    r"^([A-Z-]+(?:;[^:\n]*?)?);TZID=(?:\"[^\"\n]*\"|[^;:\n]+)((?:;[^:\n]*)?:\d{8}T\d{6}Z(?:,\d{8}T\d{6}Z)*[ \t]*\r?)$",
+    re.MULTILINE | re.IGNORECASE | re.ASCII,
+)
+"""Matches a property with times in UTC and a zone, which does not apply to them (RFC 5545, section 3.2.19)."""
+_SINGLE = ("SUMMARY", "DESCRIPTION", "LOCATION", "STATUS", "URL", "DTSTART", "DTEND")
+"""Properties that an event may have once (RFC 5545, section 3.6.1)."""
 _MESSAGE_CHARACTERS = 200  # of the message for an unread line
 _MAX_WHOLE_TEXT = 10_000  # characters
 """The maximum length of a recurring event's text that is kept whole; a longer text loses its lists of dates."""
@@ -72,7 +80,7 @@ def read_icalendar(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]
     if not re.search(r"^BEGIN:(VCALENDAR|VEVENT)[ \t]*\r?$", text, re.MULTILINE | re.IGNORECASE):
         raise StepError("the document is not an iCalendar file", Reason.WRONG_ROOT)
     yield from count_invalid_bytes(document.content, text)
-    define_zones(text)
+    define_zones(())
     event_texts = list(split_calendars(text))
     event_count, max_events = len(event_texts), document.parser.most_events
     if event_count > max_events:
@@ -105,29 +113,36 @@ _LEAP_SECOND = re.compile(r"(?<=[:,]\d{8}T\d\d[25]9)60(?=Z?(?:,|\s|$))", re.ASCI
 class _CalendarEvent(NamedTuple):
     """A VEVENT: its text, its properties, and its document with the zone of its VCALENDAR.
 
-    `is_cancelled` means that its VCALENDAR cancels all its events.
+    `is_cancelled` means that its VCALENDAR cancels all its events. `joined_lines` had no fold (`join_broken_texts`).
     """
 
     text: str
     properties: Any
     document: SourceDocument
     is_cancelled: bool
+    joined_lines: int
 
 
 def _parse_events(document: SourceDocument, event_texts: Iterable[EventText]) -> list[_CalendarEvent | SkippedPart]:
     event_type = icalendar_library().Event
     parts: list[_CalendarEvent | SkippedPart] = []
+    zones: tuple[str, ...] = ()
     for number, (event_text, calendar) in enumerate(event_texts, 1):
+        if calendar.zones != zones:
+            zones = calendar.zones
+            define_zones(zones)
+        joined_text, joined_lines = join_broken_texts(event_text)
+        joined_text = _ZONE_OF_UTC.sub(r"\1\2", joined_text)
         try:
-            properties = event_type.from_ical(f"{event_text}\r\n")
-            if properties.errors and (corrected_text := _LEAP_SECOND.sub("59", event_text)) != event_text:
+            properties = event_type.from_ical(f"{joined_text}\r\n")
+            if properties.errors and (corrected_text := _LEAP_SECOND.sub("59", joined_text)) != joined_text:
                 properties = event_type.from_ical(f"{corrected_text}\r\n")
         except LIBRARY_ERRORS as error:
             message = f"event {number}: {error}"[:500]
             parts.append(_skip_event(Reason.NOT_WELL_FORMED, message, event_text))
             continue
         of_calendar = document._replace(calendar_zone=calendar.zone, has_unknown_zone=calendar.has_unknown_zone)
-        parts.append(_CalendarEvent(event_text, properties, of_calendar, calendar.is_cancelled))
+        parts.append(_CalendarEvent(event_text, properties, of_calendar, calendar.is_cancelled, joined_lines))
     return parts
 
 
@@ -251,7 +266,7 @@ def _original_start(event: _CalendarEvent, first_starts: Mapping[str, Any]) -> E
 
 
 def _raw_event(calendar_event: _CalendarEvent) -> RawEvent | None:
-    event_text, event, document, _ = calendar_event
+    event_text, event, document, _, joined_lines = calendar_event
     start = _event_time(document, event.get("DTSTART"))
     status, status_note = read_status(property_text(event, "STATUS"), _STATUSES)
     extra = extra_keys(event, document.rules.extra) | ({"status_note": status_note} if status_note else {})
@@ -260,14 +275,24 @@ def _raw_event(calendar_event: _CalendarEvent) -> RawEvent | None:
     is_unread = duration is None or (start is not None and start.all_day and isinstance(end_moment, datetime))
     if is_unread and (ends := as_list(event.get("DTEND") or event.get("DURATION"))):
         extra["end_note"] = note_text(ends[0].to_ical().decode("utf-8", "replace"))
-    # The library names no property for a line that it cannot parse, such as the second line of an unfolded text.
-    if unread := [str(message) for name, message in event.errors if not name]:
-        extra["text_note"] = f"{counted(len(unread), 'line')} cannot be read: {unread[0][:_MESSAGE_CHARACTERS]}"
+    if note := _describe_lines(event, joined_lines):
+        extra["text_note"] = note
     return None if start is None else RawEvent(
         property_text(event, "UID"), property_text(event, "SUMMARY"), start, event_text,
         _end_time(start, duration), property_text(event, "DESCRIPTION"), event_url(event),
         status, property_text(event, "LOCATION"), extra,
     )  # fmt: skip
+
+
+def _describe_lines(event: Any, joined_lines: int) -> str:
+    """Return which lines of a VEVENT are not as the standard has them, or "" if there are none."""
+    notes = [f"{counted(joined_lines, 'line')} of a text had no fold"] if joined_lines else []
+    # The library names no property for a line that it cannot parse.
+    if unread := [str(message) for name, message in event.errors if not name]:
+        notes.append(f"{counted(len(unread), 'line')} cannot be read: {unread[0][:_MESSAGE_CHARACTERS]}")
+    if repeated := [name for name in _SINGLE if isinstance(event.get(name), list)]:
+        notes.append(f"of several {', '.join(repeated)} the first is used")
+    return "; ".join(notes)
 
 
 def _expand_event(calendar_event: _CalendarEvent, overrides: _Overrides) -> Iterator[RawEvent | SkippedPart]:
@@ -276,7 +301,7 @@ def _expand_event(calendar_event: _CalendarEvent, overrides: _Overrides) -> Iter
     Yield only a SkippedPart if the start cannot be read, and one at the end if there are too many repetitions, or any
     after the window.
     """
-    event_text, event, document, _ = calendar_event
+    event_text, event, document, *_ = calendar_event
     raw_event = _raw_event(calendar_event)
     if raw_event is None or raw_event.start is None:
         message = f"{property_text(event, 'SUMMARY')[:80]!r} has no start that can be read"
@@ -409,7 +434,7 @@ def _duration(calendar_event: _CalendarEvent, start: EventTime) -> _Duration | N
 
     An all-day event is taken to end at the beginning of its last day. An end without a zone has that of the start.
     """
-    event_text, event, document, _ = calendar_event
+    event_text, event, document, *_ = calendar_event
     end_property, zone = event.get("DTEND"), getattr(_date_or_duration(event.get("DTSTART")), "tzinfo", None)
     end_moment = _date_or_duration(end_property)
     if isinstance(end_moment, datetime) and end_moment.tzinfo is None and not end_property.params.get("TZID"):

@@ -347,7 +347,9 @@ def _read_schema_org_event(document: SourceDocument, event: dict[str, Any]) -> R
         texts = list(dict.fromkeys(filter(None, map(_value_text, contents))))
         return "; ".join(texts if name in _TEXT_FIELDS else texts[:1])
 
-    title, text, source_id = field("name"), json.dumps(event, ensure_ascii=False), field("@id") or field("identifier")
+    # A blank node has another number in each document (JSON-LD 1.1, section 3.5).
+    node_id = "" if field("@id").startswith("_:") else field("@id")
+    title, text, source_id = field("name"), json.dumps(event, ensure_ascii=False), node_id or field("identifier")
     if source_id.startswith("#"):  # each page may have the same
         source_id = join_url(document.url, source_id)
     span = span_of(document, field("startDate"))
