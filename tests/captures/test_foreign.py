@@ -2,6 +2,7 @@
 
 import gzip as gz
 import os
+import time
 from contextlib import closing
 
 import pytest
@@ -100,6 +101,28 @@ def test_captures_of_a_warc_file_are_chosen_by_rules_copied_and_read_once(tmp_pa
         assert rules["it is no HTML"] == rules["the record is left out: warcinfo"] == 1
     warc.path.unlink()  # it is no longer needed: the wanted records were copied
     capture_counts(workspace)
+
+
+def test_an_index_that_was_read_while_the_clock_was_behind_is_read_again(tmp_path, real_clock):  # noqa: F811
+    """Readers have the machine's clock, so another content of the file stands for another time."""
+    index, warc, written_at = tmp_path / "press.cdx", ForeignWarc(tmp_path / "press.warc.gz"), time.time() + 3600
+    warc.add("/said/1.html", quotes_page("one"))
+    warc.close()
+
+    def write_index(timestamp: str) -> None:
+        lines = [" CDX N b a m s k r M S V g", *warc.lines]
+        index.write_text("\n".join(lines).replace(" 20240301120000 ", f" {timestamp} ") + "\n")
+        os.utime(index, (written_at, written_at))
+
+    workspace = configure(tmp_path, cdx=[index], warc=[tmp_path])
+    for timestamp in ("99991231235959", "20240301120000"):
+        write_index(timestamp)
+        run_quotes(workspace)
+    assert capture_counts(workspace)[2] == {"the time of the index line is in the future": 1}
+    pass_time(7200)
+    run_quotes(workspace)
+    assert records(workspace) == {"/said/1.html#1": "one"}
+    assert capture_counts(workspace)[2] == {}
 
 
 def test_captures_by_cdx_are_verified_and_each_line_has_one_outcome(tmp_path):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from windrow.clock import now
 from windrow.contract import CAPTURED, Captures
 from windrow.digest import EMPTY_DIGESTS, digest
 from windrow.engine.captures.foreign_records import checked_fields, is_same_capture
@@ -135,6 +136,15 @@ class CaptureTally:
             clauses.append(f"{counted(len(self.errors), 'file')} could not be read, including these")
         clauses += [describe_drift(self.fall)] if self.fall else []
         return "; ".join([*clauses, *self.errors[:MAX_ERRORS_SHOWN]])
+
+
+def identify_file(path: Path) -> str:
+    """Return a text that differs once the file has changed, or once its time is not in the future any more.
+
+    In the second case, the clock was behind when it was read, and good times of captures were in the future, too.
+    """
+    stat = path.stat()
+    return f"{stat.st_size} {stat.st_mtime_ns}" + (" ahead" if stat.st_mtime > now().timestamp() else "")
 
 
 class CaptureLedger:

@@ -30,6 +30,7 @@ from windrow.engine.captures.capture_ledger import (
     Original,
     TakenCapture,
     find_original,
+    identify_file,
 )
 from windrow.engine.captures.foreign_records import (
     BATCH_RECORDS,
@@ -142,8 +143,7 @@ class ForeignCapturing:
         return sorted(piped_folder(archive, self._source.name).glob("*.cdx"))
 
     def _index_row(self, path: Path) -> IndexRow:
-        stat = path.stat()
-        return self._capture_ledger.index_row(self._source, str(path), f"{stat.st_size} {stat.st_mtime_ns}")
+        return self._capture_ledger.index_row(self._source, str(path), identify_file(path))
 
     def _run_jobs(self, jobs: Sequence[BlockJob] | Sequence[ScanJob]) -> list[ChosenLines | Reading]:
         return [done.result for _, done in self._run.pool.run(jobs, batch_size=1, pulse=self._run.tick)]
