@@ -84,7 +84,9 @@ def _was_killed(child):
 
 
 def trees(root):
-    files = [path for name in WATCHED[:2] for path in (root / name).rglob("*") if path.is_file()]
+    """Return the contents of the files by path, without the generation, which is higher after a kill."""
+    paths = (path for name in WATCHED[:2] for path in (root / name).rglob("*"))
+    files = [path for path in paths if path.is_file() and path.name != "_windrow_generation"]
     return {str(path.relative_to(root)): path.read_bytes().replace(str(root).encode(), b"ROOT") for path in files}
 
 
