@@ -124,19 +124,6 @@ def test_dates_of_less_precision_and_of_fourteen_digits_are_times(tmp_path):
     assert task_comments(tmp_path)[0] == "them: 1 file, 6 captures; 1 record with faults: bad_date 1"
 
 
-def test_a_file_that_was_imported_while_the_clock_was_behind_is_read_again(tmp_path, real_clock):  # noqa: F811
-    dates = ["2024-03-01T12:00:00Z", spell(datetime.now(UTC) + timedelta(days=3)), "9999-12-31T23:59:59Z"]
-    records = (response_record(f"http://a.example/{at}", b"x", date=date) for at, date in enumerate(dates))
-    warc = write(tmp_path / "x.warc", *records)
-    for expected, refused in ("0", 2), ("0", 2), ("01", 1), ("01", 1):
-        assert take_warcs(tmp_path, warc) == 0
-        assert "".join(row[0][-1] for row in query_ledger(tmp_path, ATTEMPTS)) == expected
-        assert f"bad_date {refused}" in "".join(task_comments(tmp_path)[-2:])
-        assert query_ledger(tmp_path, "SELECT count(*) FROM finding") == [(2,)]
-        if refused == 2:
-            pass_time(2 * 86400)
-
-
 def test_a_capture_of_the_future_or_from_before_the_web_is_refused(tmp_path):
     """A capture dated in the future was the current version of its address for ever."""
     times = [datetime.now(UTC) + timedelta(minutes=minutes) for minutes in (3, 4)]
