@@ -261,6 +261,7 @@ def test_states_and_inactive_centres(root: Path) -> None:
         ("[source.'a b']\nurl = 'ftp://h/'\ncollection = 'drops'", ["cannot name a source"]),
         ("[source.a_b]\nx = 1\n[source.a-b]\nx = 1", ["declared as a_b"]),
         ("name = ", ["is not TOML", "end of document"]),
+        ("[pages]\n[pages]\n", ["is not TOML", "the table is in the file already"]),
         (f"name = {'9' * 5000}", ["windrow.toml has a number with too many digits"]),
         ("# \ufffe\udc80", ["not UTF-8"]),
     ],

@@ -198,7 +198,9 @@ def _parse_file(path: Path, name: str) -> ConfigFile:
     except UnicodeDecodeError as error:
         raise _NotToml(f"{name} is not UTF-8 at byte {error.start}", hint=f"edit {path}") from None
     except tomllib.TOMLDecodeError as error:
-        raise _NotToml(f"{name} is not TOML: {error}", hint=f"edit {path}") from None
+        is_double = "Cannot declare" in str(error)
+        reason = "; the table is in the file already: write the settings below its first line" if is_double else ""
+        raise _NotToml(f"{name} is not TOML: {error}{reason}", hint=f"edit {path}") from None
     except ValueError:  # of `int`
         raise _NotToml(f"{name} has a number with too many digits", hint=f"edit {path}") from None
     except RecursionError:
