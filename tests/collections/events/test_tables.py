@@ -12,8 +12,8 @@ HEAD = "<tr><th>Date<th>Room<th>Meeting<th>Notes</tr>"
 FIRST = ("Board", "Hall", "2026-12-01T15:00:00Z")
 
 
-def read_rows(rows, head=HEAD):
-    read_events, unread = read(f"<table>{head}{rows}</table>", "html", items="tr:has(td)", fields=FIELDS)
+def read_rows(rows, head=HEAD, items="tr"):
+    read_events, unread = read(f"<table>{head}{rows}</table>", "html", items=items, fields=FIELDS)
     values = [read_event.value for read_event in read_events]
     return [(value["title"], value["location"], value["datetime"]) for value in values], unread
 
@@ -35,6 +35,14 @@ def test_a_heading_over_two_columns_has_the_texts_of_both():
     assert read_rows("<tr><td>Dec 1, 2026<td>10:00 AM<td>Hall<td>Board</tr>", head) == ([FIRST], [])
 
 
+def test_a_day_with_a_time_that_is_not_known_yet_has_a_note():
+    page = f"<table>{HEAD}<tr><td>Dec 1, 2026 TBD<td>Hall<td>Board</tr><tr><td>Dec 1, 2026<td>Hall<td>Fair</tr></table>"
+    read_events, _ = read(page, "html", items="tr", fields=FIELDS)
+    assert [(found.value["all_day"], found.value.get("time_note")) for found in read_events] == [
+        (True, "the source writes: Dec 1, 2026 TBD"), (True, None),
+    ]  # fmt: skip
+
+
 def test_a_table_in_a_cell_is_no_part_of_the_rows():
     rows = "<tr><td>Dec 1, 2026 10:00<td>Hall<td>Board<td><table><tr><th>File<tr><th>a</table></tr>"
     assert read_rows(rows) == ([FIRST], [])
@@ -49,7 +57,7 @@ def test_a_row_without_a_cell_below_the_heading_of_the_title_is_rejected():
 
 def test_spans_beyond_the_bounds_of_html_are_read():
     rows = "<tr><td rowspan=99999 colspan=99999>Dec 1, 2026</tr>" + "<tr></tr>" * 500
-    assert [part.reason for part in read_rows(rows)[1]] == [Reason.INCOMPLETE_RECORD]
+    assert [part.reason for part in read_rows(rows, items="tr:has(td)")[1]] == [Reason.INCOMPLETE_RECORD]
 
 
 @pytest.mark.parametrize(("item", "title"), [

@@ -79,17 +79,16 @@ def build_event(
     if title.strip() in document.rules.placeholders:
         return SkippedPart(Reason.PLACEHOLDER, (title or text)[:200], source_id)
     status, status_note = status_of(document, field("status") or "")
-    span = span_of(document, field("start") or "")
+    start_text = field("start") or ""
+    span = span_of(document, start_text)
     start = span.start if span else None
     if start is None and source_id and status == "withdrawn":
         return RawEvent(source_id, title, None, text, status=status)
     if span is None or start is None:
-        start_text = (field("start") or "")[:80]
-        return SkippedPart(
-            Reason.INCOMPLETE_RECORD, f"{title[:80]!r} has no start that can be read: {start_text!r}", source_id
-        )
+        message = f"{title[:80]!r} has no start that can be read: {start_text[:80]!r}"
+        return SkippedPart(Reason.INCOMPLETE_RECORD, message, source_id)
     is_whole_day = (field("all_day") or "").lower() in _YES_WORDS
-    start = _whole_day(document, start, field("start") or "") if is_whole_day else start
+    start = _whole_day(document, start, start_text) if is_whole_day else start
     is_day_after = document.rules.exclusive_end or bool(lookup_json and _has_day_after(lookup_json("end")))
     end, end_note = read_end(document, field("end"), span._replace(start=start), is_day_after=is_day_after)
     url = field("url")
@@ -99,7 +98,8 @@ def build_event(
         title = remove_markup(title)
     if description and "description" in document.rules.html_fields:
         description = remove_markup(description)
-    notes = {"time_note": start.note, "status_note": status_note, "end_note": end_note}
+    unknown_time = note_text(start_text) if start.all_day and _UNKNOWN_TIME.search(start_text) else ""
+    notes = {"time_note": start.note or unknown_time, "status_note": status_note, "end_note": end_note}
     extra |= {name: note for name, note in notes.items() if note}
     return RawEvent(
         source_id, title, start, text, end, description,
@@ -113,6 +113,7 @@ def _has_day_after(end: Any) -> bool:
     return isinstance(end, dict) and "date" in end and end.keys() <= {"date", "dateTime", "timeZone"}
 
 
+_UNKNOWN_TIME = re.compile(r"\b(?:tba|tbd|to be (?:announced|determined|confirmed))\b", re.IGNORECASE)
 _YES_WORDS = frozenset({"true", "yes", "y", "1", "on", "all day", "all-day", "allday", "date"})
 
 

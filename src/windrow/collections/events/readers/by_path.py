@@ -125,8 +125,9 @@ _COLUMN_PREFIX = "column:"
 def read_html(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     """Yield the events of a page.
 
-    Raise StepError if `root` selects nothing, if the page has no events and `root` is not set, if the page is too
-    large, or if a selector is not valid. If the HTML of all events is too large, a SkippedPart is the last part.
+    The row of headings of a table is not an event. If the HTML of all events is too large, a SkippedPart is the last
+    part. Raise StepError if `root` selects nothing, if the page has no events and `root` is not set, if the page is too
+    large, or if a selector is not valid.
     """
     decoded, rules = decode_document(document), document.rules
     page, left_out = parse_counting(decoded.html)
@@ -147,7 +148,13 @@ def read_html(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
             message = f"the HTML of the events has more than {_MAX_HTML_SIZE} characters"
             yield SkippedPart(Reason.TOO_LARGE, f"{message}; {len(nodes) - number} of {len(nodes)} are not read")
             return
-        yield build_event(document, lambda path, node=node: _node_text(node, path, tables), text)  # type: ignore[misc]
+        part = build_event(document, lambda path, node=node: _node_text(node, path, tables), text)  # type: ignore[misc]
+        if not (isinstance(part, SkippedPart) and _is_heading_row(node)):
+            yield part
+
+
+def _is_heading_row(node: LexborNode) -> bool:
+    return node.tag == "tr" and not any(cell.tag == "td" for cell in node.iter())
 
 
 def next_html_page(document: SourceDocument) -> str:
