@@ -11,7 +11,7 @@ from windrow.adapters.adapter import Explains, Explanation, harvested_collection
 from windrow.app.changes import content_counts, read_each
 from windrow.app.item_states import states
 from windrow.app.lookup import ItemLookup, Meaning, is_number, predict_outcome
-from windrow.app.status import failing_requests
+from windrow.app.status import count_unlisted, failing_requests
 from windrow.app.summary import SessionSummary, phase_name, summarise
 from windrow.config import Workspace
 from windrow.contract.registry import capable, installed, phases
@@ -20,6 +20,7 @@ from windrow.engine.frontier import RETRY, Chosen, frontier_of
 from windrow.errors import StoreError, UsageError, WindrowError
 from windrow.formats.text import counted, replace_lone_surrogates
 from windrow.ledger import Ledger
+from windrow.ledger.sessions import RuleCount
 from windrow.ledger.typed.attempts import AttemptRow
 from windrow.ledger.typed.items import ItemRow
 from windrow.ledger.typed.mirrors import RefusalRow
@@ -153,13 +154,16 @@ def _answer_without_item(
     explanations = read_each(adapters, lambda adapter: adapter.explain(workspace, ledger, name), unreadable)
     explained = tuple(explanation for _, explanation in explanations if explanation is not None)
     source = workspace.source(name)
+    story = None
+    if source:
+        unlisted = [count for count in count_unlisted(workspace, ledger, unreadable) if count.source == source.name]
+        story = _source_story(ledger, source.name, source.collection, source.owner, lookup.limit, unlisted=unlisted)
     if explained:
-        story = _source_story(ledger, source.name, source.collection, source.owner, lookup.limit) if source else None
         return StoryAnswer(name, story=story, explained=explained)
     if refusals := ledger.mirrors.refused(name):
         return StoryAnswer(name, _refusal_story(name, refusals))
-    if source:
-        return StoryAnswer(name, _source_story(ledger, source.name, source.collection, source.owner, lookup.limit))
+    if story:
+        return StoryAnswer(name, story)
     for collection_name, collection in installed().items():
         service_names = {service.name for service in collection.configuration.services}
         if name in service_names and ledger.sessions.tasks_of_source(name):
@@ -408,10 +412,13 @@ def _failed_items(ledger: Ledger, collection_name: str, source: str, limit: int)
     return tuple(meanings[:limit]), max(0, len(meanings) - limit) + max(0, len(failed) - limit)
 
 
-def _source_story(ledger: Ledger, source: str, collection: str, owner: str, limit: int) -> Story:
+def _source_story(
+    ledger: Ledger, source: str, collection: str, owner: str, limit: int, *, unlisted: Iterable[RuleCount] = ()
+) -> Story:
     """Return the story of a source or service: its tasks, refused entries of its listings, and what is failed now.
 
-    It has the last refused entries and the first failed items, at most `limit` each. The state of the story is failed
+    It has the last refused entries and the first failed items, at most `limit` each. What the source does not list any
+    more, although nothing failed (`unlisted`), is a remark on the last task. The state of the story is failed
     if anything is failed now, or else the state of the last task.
     """
     events = []
@@ -422,6 +429,8 @@ def _source_story(ledger: Ledger, source: str, collection: str, owner: str, limi
         at = task.ended or task.began
         events.append(Event(at, task.seq, task.session, "task", text, source, status=status, reason=task.reason or ""))
     last_event = events[-1] if events else None
+    for count in unlisted if events else ():
+        events[-1] = _add_remark(events[-1], f"{count.addresses} {count.rule}: {count.reason}")
     refusals = ledger.mirrors.refused_at(source, limit + 1)
     events += map(_refusal_event, refusals[:limit])
     if len(refusals) > limit:

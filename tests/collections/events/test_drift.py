@@ -124,6 +124,9 @@ def test_a_calendar_that_becomes_empty_is_told_until_it_has_events_again_or_its_
         ("council", "no_longer_listed", count, url)
     ]
     assert summary.left_out == windrow.status().left_out
+    story = windrow.why("council").story
+    assert story is not None
+    assert f"({count} events of a list that has none now" in story.events[-1].message
     configured(tmp_path, url, every="1s", may_be_empty=True)
     assert Windrow(tmp_path).status().left_out == ()
 
