@@ -356,7 +356,6 @@ def _find_fault(
     status: int, fields: Mapping[str, str], job: FetchJob, *, is_robots: bool = False
 ) -> tuple[Reason, str] | None:
     """Return the reason and a message if the status or a header field makes a response unusable, otherwise None."""
-    location = fields.get("location", "").strip()
     if status in {PARTIAL_CONTENT, NOT_MODIFIED}:
         sent_names = {name.lower() for name, _ in job.request.headers} if job.request else set()
         if status == PARTIAL_CONTENT and "range" not in sent_names:
@@ -364,9 +363,11 @@ def _find_fault(
         is_conditional = any(job.validators) or any(name.startswith("if-") for name in sent_names)
         if status == NOT_MODIFIED and not is_conditional and not is_robots:
             return Reason.PROTOCOL_ERROR, "the response is 304 (not modified), but the document was requested as new"
-    elif 300 <= status < 400 and (location or not is_robots) and not read_location(status, fields).strip():
-        target = "an address that is too long to be requested" if location else "no address"
-        return Reason.PROTOCOL_ERROR, f"the response redirects to {target} (status {status})"
+    elif 300 <= status < 400 and not read_location(status, fields).strip():
+        is_too_long = bool(fields.get("location", "").strip())
+        if is_too_long or not is_robots:
+            target = "an address that is too long to be requested" if is_too_long else "no address"
+            return Reason.PROTOCOL_ERROR, f"the response redirects to {target} (status {status})"
     if "transfer-encoding" not in fields:
         return None
     codings = fields["transfer-encoding"].lower().split(",")
