@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 Answer = tuple[int, Any]
 """A status, and a value of JSON or the bytes of a body."""
@@ -47,6 +47,9 @@ class Couch:
             return 201, {"ok": True}
         if rest == "_all_docs" or "/_view/" in rest:
             keys = body["keys"] if body else sorted(key for key in documents if not key.startswith("_"))
+            asked = {name: values[-1] for name, values in parse_qs(urlsplit(path).query).items()}
+            start = asked.get("startkey_docid") or (rest == "_all_docs" and json.loads(asked.get("startkey", '""')))
+            keys = [key for key in keys if body or not start or key >= start][: int(asked.get("limit", 10**6))]
             rows = [{"id": key, "key": key, "value": {}, "doc": documents[key]} for key in keys if key in documents]
             return 200, {"rows": rows}
         return (200, documents[rest]) if rest in documents else (404, {"error": "not_found"})

@@ -299,16 +299,19 @@ class CouchDocuments:
         parameters["inclusive_end"] = "true" if bounds.descending or len(bounds.first) == len(view.by) else "false"
         parameters["descending"] = "true" if bounds.descending else "false"
         excluded = high if bounds.end and len(bounds.first) < len(view.by) else None
-        last_id = ""
+        last_id, seen = "", set[str]()
         while True:
             path = f"/{database}/{DESIGN_ID}/_view/{quote(view.name)}?{urlencode(parameters)}"
-            rows = self._request_rows("GET", path)
+            rows = [row for row in self._request_rows("GET", path) if row.get("id") != last_id]
             for row in rows:
                 # A descending query includes the key `bounds.end`.
-                if row.get("doc") and row.get("id") != last_id and (excluded is None or row.get("key") != excluded):
+                if row.get("doc") and (excluded is None or row.get("key") != excluded):
                     yield _without_server_fields(row["doc"])
-            if len(rows) < parameters["limit"]:
+            if (
+                not rows
+            ):  # a page may be shorter than asked for, since servers and proxies may have a limit of their own
                 return
+            seen = self._refuse_repeated(rows, seen)
             # The next page begins with the last row, not after a number of rows, which a run may change.
             last_id, last_key = str(rows[-1].get("id", "")), rows[-1].get("key")
             parameters |= {"startkey": json.dumps(last_key), "startkey_docid": last_id, "limit": _PAGE_SIZE + 1}
@@ -321,16 +324,29 @@ class CouchDocuments:
 
     def ids(self, database: str) -> Iterator[str]:
         """Yield the ids of all documents of a database, except design documents."""
-        last_id = ""
+        last_id, seen = "", set[str]()
         while True:
             start = {"startkey": json.dumps(last_id)} if last_id else {}
             parameters = urlencode({"limit": _PAGE_SIZE + 1, **start})
             rows = self._request_rows("GET", f"/{database}/_all_docs?{parameters}")
-            ids = [row["id"] for row in rows if row.get("id", last_id) != last_id]
-            yield from (id_ for id_ in ids if not id_.startswith("_"))
-            if len(rows) <= _PAGE_SIZE or not ids:
+            rows = [row for row in rows if row.get("id", last_id) != last_id]
+            yield from (row["id"] for row in rows if not row["id"].startswith("_"))
+            if not rows:
                 return
-            last_id = ids[-1]
+            seen = self._refuse_repeated(rows, seen)
+            last_id = rows[-1]["id"]
+
+    def _refuse_repeated(self, rows: Sequence[Mapping[str, Any]], seen: set[str]) -> set[str]:
+        """Return the rows of a page as texts; raise StoreError if one was in the page before, `seen`.
+
+        A proxy that does not pass on where a page begins would give the first page again and again.
+        """
+        texts = {json.dumps([row.get("key"), row.get("id")]) for row in rows}
+        if not texts.isdisjoint(seen):
+            raise StoreError(
+                f"{self._url}: a page of a list has rows of the page before", hint="check the proxy before the server"
+            )
+        return texts
 
     def rewind(self, identity: int) -> None:
         """Set the checkpoint of each database to 0 and its identity to `identity`, and keep the documents."""

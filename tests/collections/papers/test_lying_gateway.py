@@ -94,6 +94,7 @@ def test_a_large_cell_is_read_or_an_error(gateway: Gateway, table: HbaseTable) -
         {"maxVersions": -1},
         {"maxVersions": 2**31 - 1},
         {"compression": "\u0661"},
+        {"timeToLive": 6},
         {"name": b"\xff:"},
         {"compression": ""},
     ],

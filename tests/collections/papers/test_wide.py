@@ -174,7 +174,13 @@ def test_hbase_has_one_version_of_each_cell_and_snappy_where_it_was_asked_for(hb
     assert link.table(name).cells(b"k", b"f:c", versions=5) == [b"2"]
     with pytest.raises(ConfigError, match="no family match0") as missing:
         open_table(hbase_gateway, name, (*FAMILIES, Family("match0")))
-    assert missing.value.hint == f"in hbase shell: alter '{name}', {{NAME => 'match0', VERSIONS => 1}}"
+    assert (
+        missing.value.hint == f"in hbase shell: alter '{name}', {{NAME => 'match0', VERSIONS => 1, TTL => 'FOREVER'}}"
+    )
+    link.create_table(f"{name}-short", {"f": {"max_versions": 1, "time_to_live": 86_400}})
+    with pytest.raises(ConfigError, match="keeps its cells for 86,400 seconds") as short:
+        open_table(hbase_gateway, f"{name}-short", (Family("f"),))
+    assert "TTL => 'FOREVER'" in short.value.hint
     link.create_table(f"{name}-other", {"f": {}, "grobid0": {"max_versions": 1}})
     with pytest.raises(ConfigError, match="keeps 3 versions"):
         open_table(hbase_gateway, f"{name}-other", (Family("f"),))

@@ -146,8 +146,8 @@ _PROPERTIES = frozenset((
 def join_broken_texts(event_text: str) -> tuple[str, int]:
     r"""Return a VEVENT with the lines that continue a text without a fold folded, and their number.
 
-    Some programs write the line ends of a text as they are. The line after such a text is a part of it unless it has
-    the name of a property, in upper or lower case and with its value directly behind the colon.
+    Some programs write the line ends of a text as they are. The line after such a text is a part of it unless it begins
+    with a name in upper case, or with that of a property in lower case, and has the value directly behind the colon.
 
     >>> join_broken_texts("DESCRIPTION:Bring tea.\nDoors: 6 pm\nStatus: cancelled\nSTATUS:CONFIRMED")
     ('DESCRIPTION:Bring tea.\n \\nDoors: 6 pm\n \\nStatus: cancelled\nSTATUS:CONFIRMED', 2)
@@ -156,8 +156,8 @@ def join_broken_texts(event_text: str) -> tuple[str, int]:
     for line in event_text.split("\n"):
         if not line.startswith((" ", "\t")):
             match = _PROPERTY_LINE.match(line)
-            name = match[1].upper() if match else ""
-            if not is_text or name in _PROPERTIES or name.startswith("X-"):
+            name = match[1] if match else ""
+            if not is_text or name.isupper() or name.upper() in _PROPERTIES or name.startswith("x-"):
                 is_text = _TEXT_LINE.match(line) is not None
             elif line.strip():
                 lines.append(f" \\n{line}")

@@ -34,6 +34,7 @@ _TIMEOUT_SECONDS = 120
 _MAX_BATCH_SIZE = 1 << 20  # bytes of cells in one message, as the gateway's default limit is 2 MiB
 _PAUSE_AFTER_DELETE = 0.005  # seconds, as cells written in the same millisecond as a deletion would also be deleted
 _SAFE_MESSAGE_SIZE = 2_000_000  # bytes of a message that every gateway accepts
+_FOR_EVER = 2**31 - 1  # seconds, in which HBase states that a family keeps its cells
 _MAX_ROWS = 500  # in one message
 _SMALL_ROWS, _LARGE_ROWS = 500, 8  # rows of a scan in one message, without and with compressed families
 
@@ -124,13 +125,14 @@ class HbaseTable:
             self._call(lambda: self._connection.create_table(self._name, options_by_family))
 
     def _read_families(self) -> tuple[Family, ...]:
-        """Return the families of the table in HBase; set `_versions` to the numbers of versions kept."""
+        """Return the families of the table in HBase; set `_versions` and `_seconds` to what each keeps."""
         options_by_family = self._call(lambda: self._table.families())  # noqa: PLW0108 `_call` may replace the table
         with self._guarded():
             options_by_name = sorted(
                 (name.decode().rstrip(":"), options) for name, options in options_by_family.items()
             )
             self._versions = {name: int(options["max_versions"]) for name, options in options_by_name}
+            self._seconds = {name: int(options.get("time_to_live", _FOR_EVER)) for name, options in options_by_name}
             return tuple(Family(name, (), _text(options["compression"]) != "NONE") for name, options in options_by_name)
 
     def _check_table(self, families: Sequence[Family]) -> None:
@@ -138,13 +140,16 @@ class HbaseTable:
         families_by_name = {family.name: family for family in self._families}
         for family in families:
             compression = ", COMPRESSION => 'SNAPPY'" if family.compressed else ""
-            definition = f"{{NAME => '{family.name}', VERSIONS => 1{compression}}}"
+            definition = f"{{NAME => '{family.name}', VERSIONS => 1, TTL => 'FOREVER'{compression}}}"
             hint = f"in hbase shell: alter '{self._name}', {definition}"
             if family.name not in families_by_name:
                 raise ConfigError(f"the table {self._name} has no family {family.name}", hint=hint)
             if self._versions[family.name] != 1:
                 version_count = self._versions[family.name]
                 problem = f"keeps {version_count} versions of each cell instead of 1"
+                raise ConfigError(f"the family {family.name} of the table {self._name} {problem}", hint=hint)
+            if (seconds := self._seconds[family.name]) != _FOR_EVER:
+                problem = f"keeps its cells for {seconds:,} seconds instead of for ever"
                 raise ConfigError(f"the family {family.name} of the table {self._name} {problem}", hint=hint)
             if family.compressed and not families_by_name[family.name].compressed:
                 raise ConfigError(f"the family {family.name} of the table {self._name} is not compressed", hint=hint)
