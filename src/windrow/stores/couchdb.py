@@ -34,6 +34,7 @@ _REFUSALS = (400, _TOO_LARGE)  # statuses for a document that the server does no
 _HIGHEST_TEXT = "\ufff0"  # sorts after every text in CouchDB
 
 
+_Row = dict[str, Any]
 _Changes = dict[str, Mapping[str, Any] | None]
 """Documents to write, by id. None means that the document is to be removed."""
 
@@ -299,10 +300,10 @@ class CouchDocuments:
         parameters["inclusive_end"] = "true" if bounds.descending or len(bounds.first) == len(view.by) else "false"
         parameters["descending"] = "true" if bounds.descending else "false"
         excluded = high if bounds.end and len(bounds.first) < len(view.by) else None
-        last_id, seen = "", set[str]()
+        last_key, seen = None, set[str]()
         while True:
             path = f"/{database}/{DESIGN_ID}/_view/{quote(view.name)}?{urlencode(parameters)}"
-            rows = [row for row in self._request_rows("GET", path) if row.get("id") != last_id]
+            rows = self._new_rows(self._request_rows("GET", path), seen, last_key)
             for row in rows:
                 # A descending query includes the key `bounds.end`.
                 if row.get("doc") and (excluded is None or row.get("key") != excluded):
@@ -311,10 +312,26 @@ class CouchDocuments:
                 not rows
             ):  # a page may be shorter than asked for, since servers and proxies may have a limit of their own
                 return
-            seen = self._refuse_repeated(rows, seen)
             # The next page begins with the last row, not after a number of rows, which a run may change.
             last_id, last_key = str(rows[-1].get("id", "")), rows[-1].get("key")
             parameters |= {"startkey": json.dumps(last_key), "startkey_docid": last_id, "limit": _PAGE_SIZE + 1}
+
+    def _new_rows(self, rows: Sequence[_Row], seen: set[str], last_key: Any) -> list[_Row]:
+        """Return the rows of a page that were not in the page before, which `seen` has, and put this page into `seen`.
+
+        The page begins with rows of `last_key`, the last key of the page before; PouchDB sends all of them again. Raise
+        StoreError for other rows again, or for nothing new on a full page: a proxy does not pass on where it begins.
+        """
+        texts = [json.dumps([row.get("key"), row.get("id")]) for row in rows]
+        new = [row for row, text in zip(rows, texts, strict=True) if text not in seen]
+        repeated = [row for row, text in zip(rows, texts, strict=True) if text in seen]
+        if any(row.get("key") != last_key for row in repeated) or (repeated and not new and len(rows) > _PAGE_SIZE):
+            raise StoreError(
+                f"{self._url}: a page of a list has rows of the page before", hint="check the proxy before the server"
+            )
+        seen.clear()
+        seen.update(texts)
+        return new
 
     def count(self, database: str) -> int:
         """Count the documents of a database, except design documents."""
@@ -328,25 +345,11 @@ class CouchDocuments:
         while True:
             start = {"startkey": json.dumps(last_id)} if last_id else {}
             parameters = urlencode({"limit": _PAGE_SIZE + 1, **start})
-            rows = self._request_rows("GET", f"/{database}/_all_docs?{parameters}")
-            rows = [row for row in rows if row.get("id", last_id) != last_id]
-            yield from (row["id"] for row in rows if not row["id"].startswith("_"))
+            rows = self._new_rows(self._request_rows("GET", f"/{database}/_all_docs?{parameters}"), seen, last_id)
+            yield from (row["id"] for row in rows if not row.get("id", "_").startswith("_"))
             if not rows:
                 return
-            seen = self._refuse_repeated(rows, seen)
-            last_id = rows[-1]["id"]
-
-    def _refuse_repeated(self, rows: Sequence[Mapping[str, Any]], seen: set[str]) -> set[str]:
-        """Return the rows of a page as texts; raise StoreError if one was in the page before, `seen`.
-
-        A proxy that does not pass on where a page begins would give the first page again and again.
-        """
-        texts = {json.dumps([row.get("key"), row.get("id")]) for row in rows}
-        if not texts.isdisjoint(seen):
-            raise StoreError(
-                f"{self._url}: a page of a list has rows of the page before", hint="check the proxy before the server"
-            )
-        return texts
+            last_id = rows[-1].get("id", "")
 
     def rewind(self, identity: int) -> None:
         """Set the checkpoint of each database to 0 and its identity to `identity`, and keep the documents."""

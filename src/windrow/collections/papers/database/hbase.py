@@ -148,7 +148,7 @@ class HbaseTable:
                 version_count = self._versions[family.name]
                 problem = f"keeps {version_count} versions of each cell instead of 1"
                 raise ConfigError(f"the family {family.name} of the table {self._name} {problem}", hint=hint)
-            if (seconds := self._seconds[family.name]) != _FOR_EVER:
+            if 0 < (seconds := self._seconds[family.name]) != _FOR_EVER:
                 problem = f"keeps its cells for {seconds:,} seconds instead of for ever"
                 raise ConfigError(f"the family {family.name} of the table {self._name} {problem}", hint=hint)
             if family.compressed and not families_by_name[family.name].compressed:
