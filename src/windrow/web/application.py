@@ -29,7 +29,7 @@ from windrow.digest import digest
 from windrow.errors import EXIT_CODES, ArchiveError, LedgerError, StoreError, UsageError, WindrowError
 from windrow.formats.text import dump_json, json_message, replace_lone_surrogates, to_json_value, xml_text
 from windrow.reasons import Reason
-from windrow.web import homes, pages
+from windrow.web import homes, pages, watching
 from windrow.web.guard import CAPTURE_POLICY, LIVE_POLICY, LOOPBACK_NAMES, Guard
 from windrow.web.live import LiveSessions
 from windrow.web.manual import ManualPage, open_manual, render_manual
@@ -313,7 +313,7 @@ class _View:
     async def health(self, request: Request) -> Response:
         """Return whether the workspace can be read."""
         query = PageQuery({}, now())
-        value = await self._health_workers.run(lambda: pages.health(self._workspace, query))
+        value = await self._health_workers.run(lambda: watching.health(self._workspace, query))
         response = _respond(request, _json_bytes(to_json_value(value)), "application/json")
         response.status_code = response.status_code if value.ready else 503
         return response
@@ -321,7 +321,7 @@ class _View:
     async def metrics(self, request: Request) -> Response:
         """Return counts for Prometheus."""
         query = PageQuery({}, now())
-        text = await self._workers.run(lambda: pages.metrics(self._workspace, query))
+        text = await self._workers.run(lambda: watching.metrics(self._workspace, query))
         return _respond(request, text.encode(), "text/plain; version=0.0.4; charset=utf-8")
 
     async def opensearch(self, request: Request) -> Response:

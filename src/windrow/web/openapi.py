@@ -18,7 +18,7 @@ from windrow.adapters.adapter import Explanation
 from windrow.app import Windrow
 from windrow.caps import WEB_NAME_CHARACTERS
 from windrow.formats.text import to_json_value
-from windrow.web import manual, pages
+from windrow.web import manual, watching
 from windrow.web.query import PageQuery
 from windrow.web.routes import CHANGES_PARAMETERS, NUMBERED, PAGES, Parameter
 
@@ -178,7 +178,7 @@ def _list_requests() -> dict[str, _Request]:
         for page in PAGES
     }
     requests |= {f"{page.path}/{{number}}.json": _request_of(page.make) for page in NUMBERED}
-    requests |= {"/help/{name}.json": _request_of(manual.open_manual), "/healthz": _request_of(pages.health)}
+    requests |= {"/help/{name}.json": _request_of(manual.open_manual), "/healthz": _request_of(watching.health)}
     return requests | _OTHERS
 
 

@@ -24,6 +24,10 @@ class PageQuery:
         self._parameters = parameters
         self.now = now
 
+    def __str__(self) -> str:
+        """Return all parameters as one text, by which an answer may be kept."""
+        return repr(sorted(self._parameters.items()))
+
     def text(self, name: str) -> str:
         """Return a parameter without spaces around it, or ""; raise UsageError if it is too long."""
         text = self._parameters.get(name, "").strip()
