@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterator, Mapping
+from datetime import date
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
@@ -16,7 +17,10 @@ _NAMES = ("name", "string-name", "name-alternatives/name", "name-alternatives/st
 _OTHER_ROLES = re.compile(r"editor|reviewer|translator|illustrator", re.IGNORECASE)
 """Matches the types of groups of contributors that are not authors."""
 _CITATIONS = frozenset(("citation", "citation-alternatives", "element-citation", "mixed-citation", "nlm-citation"))
-_OTHER_EVENTS = frozenset(("corrected", "nihms-submitted", "preprint", "retracted", "retraction"))
+_OTHER_EVENTS = frozenset((
+    "accepted", "corrected", "nihms-submitted", "preprint", "received", "resubmitted", "retracted", "retraction",
+    "rev-recd", "rev-request",
+))  # fmt: skip
 """Types of dates that are not those of the publication."""
 _DETAILS = {
     "volume": "article-meta/volume", "issue": "article-meta/issue", "first_page": "article-meta/fpage",
@@ -30,7 +34,7 @@ _ISO_DATE = re.compile(r"[12]\d{3}(?:-\d\d(?:-\d\d)?)?", re.ASCII)
 _YEAR_SEARCH = re.compile(r"\b[12]\d{3}\b", re.ASCII).search  # of a date that is a text, such as `1 May 2020`
 _ONE_OR_TWO_DIGITS = re.compile(r"\d\d?", re.ASCII).fullmatch
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_DOI = r"(10\.\d{3,9}(?:\.\d{1,9})*/.*)"
+_DOI = r"(10\.\d{3,9}(?:\.\d{1,9})*/\S*[^\s.,;:])"  # without the signs and words after it
 _DOI_SEARCH, _DOI_ADDRESS_SEARCH = re.compile(_DOI).search, re.compile(rf"\bdoi\.org/{_DOI}", re.IGNORECASE).search
 _LINK = "{http://www.w3.org/1999/xlink}href"
 
@@ -169,7 +173,8 @@ def _doi(element: Any) -> str:
         return ""
     is_typed = "doi" in {element.get("pub-id-type"), element.get("ext-link-type")}
     search = _DOI_SEARCH if is_typed else _DOI_ADDRESS_SEARCH
-    match = search(_text(element)) or search(unquote(element.get(_LINK, "")))
+    text = _text(element)
+    match = search(unquote(text) if "://" in text else text) or search(unquote(element.get(_LINK, "")))
     return match[1] if match else ""
 
 
@@ -186,9 +191,9 @@ def _date(meta: Any) -> str:
 
     An issue may have only a year, beside the day on which the article appeared.
     """
-    elements = [date for date in meta.iterfind("pub-date") if not _OTHER_EVENTS & {*date.attrib.values()}]
-    dates = list(filter(None, map(_iso_date, elements)))
-    of_year = (date for date in dates if date.startswith(dates[0][:4]) and len(date) == len("2004-05-03"))
+    elements = (element for element in meta.iterfind("pub-date") if not _OTHER_EVENTS & {*element.attrib.values()})
+    dates = [_existing_part(stated) for stated in map(_iso_date, elements) if stated]
+    of_year = (stated for stated in dates if stated.startswith(dates[0][:4]) and len(stated) == len("2004-05-03"))
     return next(of_year, dates[0] if dates else "")
 
 
@@ -205,6 +210,20 @@ def _iso_date(element: Any) -> str:
     return f"{year}-{number:02}-{int(day):02}" if _ONE_OR_TWO_DIGITS(day) else f"{year}-{number:02}"
 
 
+def _existing_part(stated: str) -> str:
+    """Return a date without a day or a month that is not in the calendar; another text is returned as it is.
+
+    >>> _existing_part("2019-02-31"), _existing_part("2019-13"), _existing_part("Spring")
+    ('2019-02', '2019', 'Spring')
+    """
+    if _ISO_DATE.fullmatch(stated):
+        try:
+            date.fromisoformat(f"{stated}-01-01"[: len("2004-05-03")])
+        except ValueError:
+            return _existing_part(stated[: -len("-31")])
+    return stated
+
+
 def _contributors(meta: Any) -> Iterator[tuple[str, str]]:
     """Yield (name, role) for each contributor; one without a role is an author, unless its group says otherwise."""
     for group in meta.iterfind("contrib-group"):
@@ -219,9 +238,15 @@ def _contributors(meta: Any) -> Iterator[tuple[str, str]]:
 
 
 def _name(person: Any) -> str:
-    """Return a name with the given names first; a name of which the XML marks only a part is returned as it is."""
-    given_names, surname, suffix = (_text(person.find(tag), _NOTES) for tag in ("given-names", "surname", "suffix"))
-    return f"{given_names} {surname} {suffix}".strip() if given_names and surname else _text(person, _NOTES)
+    """Return a name with the given names first; a name of which the XML marks only a part is returned as it is.
+
+    A prefix in lower case, such as `van den`, is a part of the surname; others are titles, such as `Dr.`.
+    """
+    tags = ("given-names", "prefix", "surname", "suffix")
+    given_names, prefix, surname, suffix = (_text(person.find(tag), _NOTES) for tag in tags)
+    if not (given_names and surname):
+        return _text(person, _NOTES)
+    return " ".join(filter(None, (given_names, prefix if prefix.islower() else "", surname, suffix)))
 
 
 def _text(element: Any, left_out: Container[str] = ()) -> str:
@@ -266,6 +291,8 @@ def _pieces(element: Any, left_out: Container[str]) -> Iterator[str]:
     for child in _one_form(element) if element.tag == "alternatives" else element:
         if child.tag not in left_out or (child.tag == "xref" and child.get("ref-type") not in _MARKS):
             yield from _pieces(child, left_out)
+        if child.tag == "break":
+            yield " "
         yield child.tail or ("" if child.tag in _INLINE or child.tag[0] == "{" else " ")  # in braces: a formula
     yield line_end
 

@@ -316,6 +316,30 @@ def test_titles_and_names_have_no_notes_and_a_formula_is_read_once():
     assert [(reference.text, reference.title) for reference in article.references] == [("Teaa", "Tea")]
 
 
+PREFIXED = (
+    "<contrib-group><contrib><name><surname>Lee</surname><given-names>Ann</given-names><prefix>{}</prefix></name>"
+    "</contrib></contrib-group>"
+)
+
+
+@pytest.mark.parametrize(
+    ("meta", "field", "expected"),
+    [
+        ("<title-group><article-title>Larks and<break/>their songs</article-title></title-group>", "title", "Larks and their songs"),
+        ("<article-id pub-id-type='doi'>10.1000/Abc, see also</article-id>", "doi", "10.1000/Abc"),
+        ("<article-id pub-id-type='doi'>https://doi.org/10.1000/A%28x%29</article-id>", "doi", "10.1000/A(x)"),
+        ("<pub-date date-type='received'><year>2017</year></pub-date><pub-date><year>2019</year></pub-date>", "date", "2019"),
+        ("<pub-date><day>31</day><month>2</month><year>2019</year></pub-date>", "date", "2019-02"),
+        ("<pub-date iso-8601-date='2019-13-01'/>", "date", "2019"),
+        (PREFIXED.format("van den"), "authors", ("Ann van den Lee",)),
+        (PREFIXED.format("Dr."), "authors", ("Ann Lee",)),
+    ],
+)  # fmt: skip
+def test_breaks_dates_dois_and_prefixes_of_jats_are_read(meta, field, expected):
+    content = f"<article><front><article-meta>{meta}</article-meta></front></article>"
+    assert getattr(read_jats(content.encode(), Limits()), field) == expected
+
+
 def test_titles_in_other_languages_and_awards_are_kept():
     content = b"""<article><front><article-meta><title-group><article-title>Der Tee</article-title>
         <trans-title-group xml:lang="en"><trans-title>On <italic>tea</italic></trans-title><trans-subtitle>A study</trans-subtitle>
