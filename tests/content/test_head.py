@@ -239,6 +239,29 @@ def test_a_video_in_a_page_does_not_speak_for_the_page(video: dict[str, str], pu
 
 
 @pytest.mark.parametrize(
+    ("recipe", "published"),
+    [
+        ({"@type": "Recipe", "name": "Onion soup"}, "2025-01-02"),
+        ({"@type": "HowTo", "name": "Tie a knot"}, "2025-01-02"),
+        ({"@type": "Review", "url": "https://a.example/film"}, "2025-01-02"),
+        ({"@type": "Recipe", "name": "Plan passed"}, "2020-01-01"),
+        ({"@type": "Recipe", "name": "Onion soup", "url": "https://a.example/plan"}, "2020-01-01"),
+        ({"@type": "Review"}, "2020-01-01"),
+        ({"@type": "ReviewNewsArticle", "headline": "Onion soup"}, "2020-01-01"),
+    ],
+)
+def test_a_recipe_in_an_article_does_not_speak_for_the_page(recipe: dict[str, str], published: str) -> None:
+    linked = {"datePublished": "2020-01-01", "author": {"name": "Cook"}, **recipe}
+    page_head = head(
+        "<title>Harbour plan passed</title><link rel=canonical href=https://a.example/plan>"
+        "<meta property=article:published_time content=2025-01-02>"
+        f"<script type=application/ld+json>{json.dumps(linked)}</script>"
+    )
+    assert page_head.published == published
+    assert page_head.linked.authors == (("Cook",) if published == "2020-01-01" else ())
+
+
+@pytest.mark.parametrize(
     ("opening", "closing"), [("<!--", "-->"), ("//<![CDATA[", "//]]>"), ("<![CDATA[", "]]>"), (" <!--", "-->  \n")]
 )
 def test_json_ld_in_a_comment(opening: str, closing: str) -> None:

@@ -13,7 +13,11 @@ from typing import Any, NamedTuple
 from windrow.caps import HEAD_VALUE, JSON_LD_CHARACTERS, JSON_LD_OBJECTS, Excess
 from windrow.formats.text import replace_lone_surrogates
 
-_ARTICLE_TYPE = re.compile(r"article|posting|report$|^review|recipe|howto", re.IGNORECASE)
+_ARTICLE_TYPE = re.compile(r"article|posting|report$", re.IGNORECASE)
+_PART_TYPE = re.compile(r"^review|recipe|howto", re.IGNORECASE)
+"""Matches the types of texts that may be only a part of the page's text."""
+_NAMED_TYPES = (_ARTICLE_TYPE, _PART_TYPE)
+"""The types of objects whose name is a headline."""
 _TEXT_TYPE = re.compile(r"article$|posting$|report$", re.IGNORECASE)
 _ROLE_TYPE = re.compile(r"role$", re.IGNORECASE)
 _SITE_TYPE = re.compile(r"^website$", re.IGNORECASE)
@@ -67,9 +71,9 @@ def read_json_ld(scripts: Sequence[str], titles: Sequence[str] = (), addresses: 
     """Read the JSON-LD of a page with these titles, as far as they are known, and with these canonical addresses.
 
     If it has several articles, or one that states its address and its headline, only that with the page's address or
-    title is about the page. Of other objects, such as a video in the page, only one with its address or title is. If
-    there is no object about the page, read only dates, from the text of scripts that cannot be read, or of all scripts
-    if none of their objects has a type.
+    title is about the page. Of other objects, such as a video or a recipe in the page, only one with its address or
+    title is. If there is no object about the page, read only dates, from the text of scripts that cannot be read, or of
+    all scripts if none of their objects has a type.
 
     >>> read_json_ld(['{"@type": "NewsArticle", "headline": "Tea", "author": {"name": "Ann"}}']).authors
     ('Ann',)
@@ -80,7 +84,7 @@ def read_json_ld(scripts: Sequence[str], titles: Sequence[str] = (), addresses: 
     objects, left_out, unread_scripts = _read_objects(scripts, by_id)
     main_object = _choose_article([node for node in objects if _has_type(node, _ARTICLE_TYPE)], titles, addresses)
     if main_object is None:
-        pages = [node for node in objects if _has_type(node, _PAGE_TYPE)]
+        pages = [node for pattern in (_PART_TYPE, _PAGE_TYPE) for node in objects if _has_type(node, pattern)]
         main_object = next((page for page in pages if _is_of_page(page, titles, addresses)), {})
     dated_texts = () if main_object else unread_scripts if objects else scripts
     dates_in_text = dict(reversed(_DATE_MEMBER.findall("\n".join(dated_texts))))
@@ -92,7 +96,7 @@ def read_json_ld(scripts: Sequence[str], titles: Sequence[str] = (), addresses: 
     data = StructuredData(
         is_article=_has_type(main_object, _TEXT_TYPE),
         headline=_first_text(main_object, "headline")
-        or (_first_text(main_object, "name") if _has_type(main_object, _ARTICLE_TYPE) else ""),
+        or (_first_text(main_object, "name") if any(_has_type(main_object, kind) for kind in _NAMED_TYPES) else ""),
         authors=tuple(dict.fromkeys(_read_names(authors, by_id))),
         named_authors=frozenset(_read_names(author_objects, by_id) if author_objects else ()),
         published=_first_text(main_object, "datePublished", "dateCreated", "uploadDate")
