@@ -359,6 +359,8 @@ class _Writer:
         if frame.kind in {"bullets", "numbers"} and parent.kind in {"bullets", "numbers"}:
             append_to_last_item(parent, blocks)
         elif frame.kind == "item":
+            if blocks and b' value="' in frame.tag:
+                parent.numbered_tags[len(parent.blocks)] = frame.tag
             parent.blocks += ["\n\n".join(join_item(blocks))] if blocks else []
             if parent.is_implied:
                 self._close_frame()

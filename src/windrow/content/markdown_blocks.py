@@ -91,6 +91,7 @@ def _write_delimiters(row: TableRow, column_count: int) -> list[str]:
 
 _EMPHASIS = re.compile(r"(?<![*\\])\*(?!\*)")
 _BLOCK_START = re.compile(r"!\[|[-#>|`]|\d+[.)] ")
+_IS_NUMBER = re.compile(r"-?\d{1,8}", re.ASCII).fullmatch
 _HASHES = re.compile(r"^#{1,6} ")
 _LANGUAGE = re.compile(r"(?:lang(?:uage)?-|brush:\s*|highlight-(?:source|text)-|sourceCode\s+)([A-Za-z0-9+#_-]{1,30})")
 _BACKTICKS = re.compile(r"`+")
@@ -102,7 +103,7 @@ class Frame:
     `kind` is a key of `WRITERS`, or `row` or `cell`. `tag` is the start tag without brackets.
     """
 
-    __slots__ = ("blocks", "is_implied", "kind", "rows", "tag", "texts")
+    __slots__ = ("blocks", "is_implied", "kind", "numbered_tags", "rows", "tag", "texts")
 
     def __init__(self, kind: str, tag: bytes) -> None:
         self.kind = kind
@@ -110,6 +111,7 @@ class Frame:
         self.blocks: list[str] = []
         self.texts: list[str] = []  # of preformatted text
         self.rows: list[TableRow] = []  # of a table
+        self.numbered_tags: dict[int, bytes] = {}  # of a list: the start tags of items that state numbers, by index
         self.is_implied = False  # of a list: whether it was opened for a single item and is closed after it
 
 
@@ -156,14 +158,41 @@ def _write_list(frame: Frame) -> list[str]:
     """Return a list as one block; each block in the frame is the Markdown of an item."""
     if not frame.blocks:
         return []
-    start = read_attribute(frame.tag, b' start="')
-    first_number = int(start) if start.isdecimal() and len(start) < 9 else 1
-    is_loose = any("\n\n" in block and not block.startswith("```") for block in frame.blocks)
-    written_items = []
-    for index, block in enumerate(frame.blocks):
-        marker = f"{first_number + index}. " if frame.kind == "numbers" else "- "
-        written_items.append(marker + _indent(block, " " * len(marker))[len(marker) :])
+    blocks, markers = frame.blocks, ["- "] * len(frame.blocks)
+    if frame.kind == "numbers":
+        numbers = _number_items(frame)
+        if numbers[0] >= 0 and numbers == [*range(numbers[0], numbers[0] + len(numbers))]:
+            markers = [f"{number}. " for number in numbers]
+        else:  # Markdown only counts upwards, so these numbers are a part of the text
+            pairs = zip(numbers, blocks, strict=True)
+            blocks = [f"{number}\\.{_separator_before(block)}{block}" for number, block in pairs]
+    is_loose = any("\n\n" in block and not block.startswith("```") for block in blocks)
+    written_items = [
+        marker + _indent(block, " " * len(marker))[len(marker) :] for marker, block in zip(markers, blocks, strict=True)
+    ]
     return [("\n\n" if is_loose else "\n").join(written_items)]
+
+
+def _number_items(frame: Frame) -> list[int]:
+    """Return the number of each item of a list as a browser shows it (HTML standard, section 4.4.5)."""
+    step = -1 if b' reversed="' in frame.tag else 1
+    number = _read_number(frame.tag, b' start="', len(frame.blocks) if step < 0 else 1)
+    numbers = []
+    for index in range(len(frame.blocks)):
+        if index in frame.numbered_tags:
+            number = _read_number(frame.numbered_tags[index], b' value="', number)
+        numbers.append(number)
+        number += step
+    return numbers
+
+
+def _read_number(tag: bytes, opening: bytes, default: int) -> int:
+    text = read_attribute(tag, opening)
+    return int(text) if _IS_NUMBER(text) else default
+
+
+def _separator_before(block: str) -> str:
+    return "\n\n" if _BLOCK_START.match(block) else " "
 
 
 def _write_table_frame(frame: Frame) -> list[str]:
