@@ -216,7 +216,7 @@ def read(task: Task) -> Iterator[Observation | Skip]:
         name, row_type = str(_row_name(row)), str(row.get("type") or "article")
         url = _row_url(row, base_url)
         urls = urls_by_name.setdefault(name, set())
-        if url in urls:
+        if name and url in urls:
             yield Skip(Reason.LISTED_TWICE, name[:500], url)
         elif row_type != "article":
             yield Skip(Reason.NOT_WANTED, url or name[:500], f"its type is {row_type[:40]}, not article")

@@ -195,7 +195,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
 
 
 def _numbers_text(posts: Sequence[Mapping[str, Any]]) -> str:
-    return ",".join(str(post.get("id")) for post in posts)[:2000]
+    return ",".join(map(_post_name, posts))[:2000]
 
 
 def _continue_by_time(
@@ -330,7 +330,12 @@ def _reaches_window_end(posts: Sequence[Mapping[str, Any]], listing: PostList) -
 
 
 def _post_version(post: Mapping[str, Any]) -> str:
-    return f"{str(post.get('id'))[:40]}@{str(post.get('modified_gmt') or post.get('modified'))[:40]}"
+    return f"{_post_name(post)[:200]}@{str(post.get('modified_gmt') or post.get('modified'))[:40]}"
+
+
+def _post_name(post: Mapping[str, Any]) -> str:
+    """Return the number of a post or, on sites that leave numbers out, its address; "" if it has neither."""
+    return str(post.get("id") or post.get("link") or "")
 
 
 def read(task: Task) -> Iterator[Observation | Skip]:
@@ -342,29 +347,29 @@ def read(task: Task) -> Iterator[Observation | Skip]:
     request = task.request
     if not isinstance(posts, list) or request is None or request.name == wordpress_gone.NUMBERS:
         return
-    seen_numbers: set[str] = set()
+    seen_names: set[str] = set()
     zone = task.source.options["timezone"] if task.source else ""
     for post in posts:
         if not isinstance(post, dict):
             yield Skip(Reason.NOT_VALID, "", "a post is not a JSON object")
             continue
         url = str(post.get("link") or "")
-        number = str(post.get("id"))
-        if number in seen_numbers:
-            yield Skip(Reason.LISTED_TWICE, f"post {number}", url)
+        name = _post_name(post)
+        if name and name in seen_names:
+            yield Skip(Reason.LISTED_TWICE, f"post {name}", url)
             continue
-        seen_numbers.add(number)
+        seen_names.add(name)
         post_type, status = str(post.get("type", "post")), str(post.get("status", "publish"))
         if post_type != "post":
-            yield Skip(Reason.NOT_WANTED, url or f"post {number}", f"its type is {post_type[:40]}, not post")
+            yield Skip(Reason.NOT_WANTED, url or f"post {name}", f"its type is {post_type[:40]}, not post")
         elif status != "publish":
-            yield Skip(Reason.NOT_WANTED, url or f"post {number}", f"its status is {status[:40]}, not publish")
+            yield Skip(Reason.NOT_WANTED, url or f"post {name}", f"its status is {status[:40]}, not publish")
         elif rule := find_refusal(url, task.source.options if task.source else {}):
             yield Skip(Reason.NOT_WANTED, url, rule)
         elif _field_part(post, "content", "protected") is True:
-            yield Skip(Reason.PASSWORD_PROTECTED, url or f"post {number}")
+            yield Skip(Reason.PASSWORD_PROTECTED, url or f"post {name}")
         else:
-            lasting_name = wordpress_gone.post_name(request.url, number)
+            lasting_name = wordpress_gone.post_name(request.url, name) if post.get("id") else ""
             article = separate_claim(_build_article(post, url, lasting_name, zone), task)
             yield article_observation(article, zone, task.visited)
     if request.name == wordpress_gone.BY_NUMBER:
