@@ -121,6 +121,19 @@ def test_a_row_that_was_left_out_is_counted_until_its_list_or_its_record_is_read
             assert replayed.count_unrepaired({}) == {"no_title": 1}, "it has no records"
 
 
+def test_what_several_lists_leave_out_under_its_address_is_counted_once(tmp_path):
+    address = "http://a.example/k"
+    with closing(RecordStore(tmp_path / "a.db")) as store:
+        for attempt in (1, 2):
+            skips = (Skip(Reason.NO_TITLE, address), Skip(Reason.NO_TEXT, "row 3"))
+            store.settle([observe(attempt, *skips, url=f"http://a.example/list?page={attempt}")], attempt)
+        assert store.count_unrepaired({}) == {"no_title": 1, "no_text": 2}, "other keys may name another thing"
+        store.settle([observe(3, Observation("x", {"n": 1}), url="http://a.example/list?page=2")], 3)
+        assert store.count_unrepaired({}) == {"no_title": 1, "no_text": 1}, "the first list still leaves it out"
+        store.settle([observe(4, Observation(address, {"n": 1}), url="http://a.example/list?page=3")], 4)
+        assert store.count_unrepaired({}) == {"no_text": 1}
+
+
 def test_a_time_of_the_source_in_the_future_does_not_hide_what_is_read_later(tmp_path):
     with closing(RecordStore(tmp_path / "a.db")) as store:
         for attempt, at in ((1, None), (2, datetime(2099, 1, 1, tzinfo=UTC)), (3, None)):

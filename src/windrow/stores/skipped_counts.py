@@ -24,16 +24,19 @@ _NOT_IGNORED = """NOT EXISTS (
 # What a cap leaves out of a document is one entry.
 _COUNT = "sum(CASE reason WHEN 'capped' THEN 1 ELSE {number} END)"
 # An earlier windrow did not store the source of an entry: it is mended by any source, and followed by any skip.
+# What is named by its address is one entry, although each list that has it may have another address.
 _UNREPAIRED = f"""
 WITH last AS (SELECT url, {{source}} AS source, max(attempt) AS attempt FROM skipped GROUP BY 1, 2),
-    latest AS (SELECT url, max(attempt) AS attempt FROM skipped GROUP BY url)
-SELECT last.source, reason, {_COUNT} FROM last JOIN latest USING (url)
-JOIN skipped s ON s.attempt = last.attempt AND s.url = last.url WHERE {_NOT_IGNORED}
+    latest AS (SELECT url, max(attempt) AS attempt FROM skipped GROUP BY url),
+    unrepaired AS (SELECT last.source, reason, key, {{number}} AS number,
+        rank() OVER (PARTITION BY last.source, key ORDER BY last.attempt DESC) AS place
+FROM last JOIN latest USING (url) JOIN skipped s ON s.attempt = last.attempt AND s.url = last.url WHERE {_NOT_IGNORED}
 AND (last.source <> '' OR last.attempt = latest.attempt) AND NOT {{replaced}}
 AND NOT EXISTS (SELECT 1 FROM record r JOIN observation o ON o.record = r.id
     WHERE r.key = s.key AND o.attempt > last.attempt AND last.source IN ('', o.source))
 AND NOT EXISTS (SELECT 1 FROM observation o WHERE o.attempt > last.attempt AND o.url = last.url
-    AND last.source IN ('', o.source)) GROUP BY 1, 2
+    AND last.source IN ('', o.source)))
+SELECT source, reason, {_COUNT} FROM unrepaired WHERE place = 1 OR instr(key, '://') = 0 GROUP BY 1, 2
 """
 _ADDED_COLUMNS = {
     "source": "TEXT NOT NULL DEFAULT ''", "number": "INTEGER NOT NULL DEFAULT 1",
@@ -64,8 +67,9 @@ class SkippedCounts(SqliteStore):
         """Count the documents and entries that are still skipped, by source and reason.
 
         For each address of a source, only the skips of its last attempt with any are counted, and only if the source's
-        address was not read later. A record that the source observed later, at any address, is not counted either. The
-        source is empty if an earlier windrow stored an entry. For `ignored` see `count_skipped`.
+        address was not read later. An entry that is named by its own address is counted once for each source. A record
+        that the source observed later, at any address, is not counted. The source is empty if an earlier windrow stored
+        an entry. For `ignored` see `count_skipped`.
         """
         rows = self._counts(_UNREPAIRED, (json.dumps(ignored),))
         return {(source, reason): number for source, reason, number in rows}
