@@ -261,6 +261,12 @@ def test_a_recipe_in_an_article_does_not_speak_for_the_page(recipe: dict[str, st
     assert page_head.linked.authors == (("Cook",) if published == "2020-01-01" else ())
 
 
+def test_the_recipe_of_a_page_says_more_than_the_page_that_it_is_on() -> None:
+    linked = [{"@type": "WebPage", "name": "Soup"}, {"@type": "Recipe", "name": "Soup", "author": "Cook"}]
+    page_head = head(f"<title>Soup</title><script type=application/ld+json>{json.dumps(linked)}</script>")
+    assert (page_head.linked.headline, page_head.linked.authors) == ("Soup", ("Cook",))
+
+
 @pytest.mark.parametrize(
     ("opening", "closing"), [("<!--", "-->"), ("//<![CDATA[", "//]]>"), ("<![CDATA[", "]]>"), (" <!--", "-->  \n")]
 )

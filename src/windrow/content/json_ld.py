@@ -16,12 +16,12 @@ from windrow.formats.text import replace_lone_surrogates
 _ARTICLE_TYPE = re.compile(r"article|posting|report$", re.IGNORECASE)
 _PART_TYPE = re.compile(r"^review|recipe|howto", re.IGNORECASE)
 """Matches the types of texts that may be only a part of the page's text."""
-_NAMED_TYPES = (_ARTICLE_TYPE, _PART_TYPE)
-"""The types of objects whose name is a headline."""
+_NAMED_TYPE = re.compile(f"{_ARTICLE_TYPE.pattern}|{_PART_TYPE.pattern}", re.IGNORECASE)
+"""Matches the types of objects whose name is a headline."""
 _TEXT_TYPE = re.compile(r"article$|posting$|report$", re.IGNORECASE)
 _ROLE_TYPE = re.compile(r"role$", re.IGNORECASE)
 _SITE_TYPE = re.compile(r"^website$", re.IGNORECASE)
-_PAGE_TYPE = re.compile(r"page$|creativework$|videoobject|podcastepisode|event$", re.IGNORECASE)
+_PAGE_TYPE = re.compile(rf"page$|creativework$|videoobject|podcastepisode|event$|{_PART_TYPE.pattern}", re.IGNORECASE)
 _OTHER_OBJECTS = frozenset((
     "itemListElement", "hasPart", "blogPost", "comment", "review", "isRelatedTo", "relatedLink", "citation",
     "suggestedAnswer", "breadcrumb", "liveBlogUpdate", "mentions",
@@ -84,7 +84,9 @@ def read_json_ld(scripts: Sequence[str], titles: Sequence[str] = (), addresses: 
     objects, left_out, unread_scripts = _read_objects(scripts, by_id)
     main_object = _choose_article([node for node in objects if _has_type(node, _ARTICLE_TYPE)], titles, addresses)
     if main_object is None:
-        pages = [node for pattern in (_PART_TYPE, _PAGE_TYPE) for node in objects if _has_type(node, pattern)]
+        pages = [node for node in objects if _has_type(node, _PAGE_TYPE)]
+        if pages[1:]:  # a part says more than the page that it is on
+            pages.sort(key=lambda page: not _has_type(page, _PART_TYPE))
         main_object = next((page for page in pages if _is_of_page(page, titles, addresses)), {})
     dated_texts = () if main_object else unread_scripts if objects else scripts
     dates_in_text = dict(reversed(_DATE_MEMBER.findall("\n".join(dated_texts))))
@@ -96,7 +98,7 @@ def read_json_ld(scripts: Sequence[str], titles: Sequence[str] = (), addresses: 
     data = StructuredData(
         is_article=_has_type(main_object, _TEXT_TYPE),
         headline=_first_text(main_object, "headline")
-        or (_first_text(main_object, "name") if any(_has_type(main_object, kind) for kind in _NAMED_TYPES) else ""),
+        or (_first_text(main_object, "name") if _has_type(main_object, _NAMED_TYPE) else ""),
         authors=tuple(dict.fromkeys(_read_names(authors, by_id))),
         named_authors=frozenset(_read_names(author_objects, by_id) if author_objects else ()),
         published=_first_text(main_object, "datePublished", "dateCreated", "uploadDate")
