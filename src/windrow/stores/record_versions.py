@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from windrow.reasons import Reason
-from windrow.stores.settled import attempts_of_sessions
+from windrow.stores.settled import ALL_NUMBERS, attempts_of_sessions
 
 # An observation that differs from the one before it. A look-up by the primary key for each is much faster than reading
 # the versions of all records, most of which are the same at each visit.
@@ -224,7 +224,7 @@ def count_written(
 ) -> dict[str, Counter[str]]:
     """Count by source and kind the changes of `written_versions`; those that state a `removal` count as gone."""
     counts: dict[str, Counter[str]] = {}
-    for _, version in written_versions(connection, sessions, (0, 2**62)):
+    for _, version in written_versions(connection, sessions, ALL_NUMBERS):
         is_removed = removal is not None and removal.states(version.value)
         counts.setdefault(version.source, Counter())["gone" if is_removed else version.change] += 1
     return counts

@@ -49,7 +49,7 @@ from windrow.stores.record_versions import (
     read_versions,
     written_versions,
 )
-from windrow.stores.settled import copy_sessions, note_earlier_sessions, note_sessions
+from windrow.stores.settled import ALL_NUMBERS, copy_sessions, note_earlier_sessions, note_sessions
 from windrow.stores.skipped_counts import INSERT_SKIPPED, MARK_REPLACED
 from windrow.stores.sqlite import close_on_failure
 
@@ -312,7 +312,7 @@ class RecordStore(ChangeCounts):
             yield from changed_versions(self._connection, attempts)
 
     def written_versions(
-        self, sessions: tuple[int, int], shown_by: tuple[int, int] = (0, 2**62)
+        self, sessions: tuple[int, int], shown_by: tuple[int, int] = ALL_NUMBERS
     ) -> Iterator[VersionChange]:
         """Yield the changes that sessions wrote and the attempts `shown_by` observed, each with the previous version.
 

@@ -15,6 +15,8 @@ SELECT coalesce((SELECT max(upto) FROM windrow_settled WHERE session < ?1), 0) +
 """
 """The query for the first and last attempt that a range of sessions wrote, as `attempts_of_sessions` returns them."""
 
+ALL_NUMBERS = (0, 2**62)
+"""A range that has the number of every attempt and session."""
 _RECORD_LAST_ATTEMPT = (
     "INSERT INTO windrow_settled VALUES (?, ?) ON CONFLICT DO UPDATE SET upto = max(upto, excluded.upto)"
 )

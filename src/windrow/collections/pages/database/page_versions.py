@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from windrow.collections.pages.database.search_view import BESIDE, LATEST, ORIGINAL, PAST, version_relation
 from windrow.collections.pages.database.soft_404s import HAS_TABLE
-from windrow.stores.settled import WRITTEN_ATTEMPTS
+from windrow.stores.settled import ALL_NUMBERS, WRITTEN_ATTEMPTS
 from windrow.stores.sqlite import SqliteReader
 
 
@@ -296,7 +296,7 @@ def read_timelines(
     since: int | None = None,
     attempts: tuple[int, int] = NO_NUMBERS,
     sessions: tuple[int, int] = NO_NUMBERS,
-    shown_by: tuple[int, int] = (0, 2**62),
+    shown_by: tuple[int, int] = ALL_NUMBERS,
 ) -> Iterator[Timeline]:
     """Yield the timeline of each address that changed in an attempt from `since` (UNIX seconds) on, or in a range.
 
