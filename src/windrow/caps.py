@@ -207,6 +207,10 @@ CELL_BYTES = _cap(
     "CELL_BYTES", 10_000_000, "bytes of a cell of a row", "HBase's own bound",
     "the row lacks the cell, which is counted as `too_large`",
 )  # fmt: skip
+LOOKED_UP_ROWS = _cap(
+    "LOOKED_UP_ROWS", 500, "rows of papers that a run looks up in the table", "time",
+    "the next run looks up the others; if a row is lost, all are looked up", setting="papers.looked_up_rows",
+)  # fmt: skip
 PAPER_REFERENCES = _cap("PAPER_REFERENCES", 500, "references of a paper without GROBID", "they are one cell", LEFT_OUT)
 CATALOGUE_BYTES = _cap(
     "CATALOGUE_BYTES", 1 << 30, "bytes of a catalogue file that is one JSON document", _MEMORY,

@@ -24,17 +24,14 @@ def test_rows_stay_windrows_own_when_the_workspace_is_moved(tmp_path: Path) -> N
         library.run()
     with closing(RowRegister(root / "papers.rows.db")) as register:  # as windrow named them before
         register.put_meta("made", register.meta("made").replace("papers.table.db", f"{root}/papers.table.db"))
-        for name in ("row", "written"):
-            register._connection.execute(
-                f"UPDATE former_{name} SET place = replace(place, 'former.db', '{root}/former.db')"
-            )
+        register._connection.execute(f"UPDATE former_row SET place = replace(place, 'former.db', '{root}/former.db')")
     library.run()
     library = Library(root.rename(tmp_path / "there"), "", f'warc = ["{shelf.path}"]\n')
     for table in ("papers.table.db", "former.db"):
         library.section = f'table = "{table}"'
         library.run()
         with closing(RowRegister(tmp_path / "there" / "papers.rows.db")) as register:
-            assert register.owns([f"sha1:{sha1(OTHER)}"]) == {f"sha1:{sha1(OTHER)}": True}
+            assert register.own_columns([key := f"sha1:{sha1(OTHER)}"]) == {key: {*library.rows()[key]}}
 
 
 def test_a_table_or_register_that_is_an_older_copy_gets_its_rows_back(tmp_path: Path) -> None:
@@ -57,7 +54,8 @@ def test_a_table_or_register_that_is_an_older_copy_gets_its_rows_back(tmp_path: 
         assert message.endswith("of rows had been replaced by an older copy, so all are written again")
         assert library.rows() == whole
         with closing(RowRegister(settings.register)) as register:
-            assert all(register.owns([*whole]).values()) and register.keys() == sorted(whole)
+            assert register.own_columns([*whole]) == {key: {*cells} for key, cells in whole.items()}
+            assert register.keys() == sorted(whole)
         assert bring_up_to_date(settings, lambda: True).message == "all rows are up to date"
 
 
@@ -90,4 +88,4 @@ def test_a_takedown_reaches_former_tables_and_rows_are_own_again_after_a_return(
     library.section = 'table = "one.db"'
     library.run()
     with closing(RowRegister(ADAPTER._paper_settings(library.workspace()).register)) as register:
-        assert register.owns([f"sha1:{sha1(OTHER)}"]) == {f"sha1:{sha1(OTHER)}": True}
+        assert register.own_columns([key := f"sha1:{sha1(OTHER)}"]) == {key: {*library.rows()[key]}}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from windrow.caps import LOOKED_UP_ROWS
 from windrow.contract import Captures, Collection, ColumnType, Derive, Settle, TypedColumn, later
 from windrow.reasons import Reason
 from windrow.settings.configuration import Configuration, Service
@@ -42,6 +43,10 @@ CONFIGURATION = Configuration(
         Setting("papers.grobid_timeout", DURATION, 180.0, "how long GROBID may take for a document"),
         Setting("papers.grobid_pause", DURATION, 5.0, "pause after GROBID was busy or failed; twice as long each time"),
         Setting("papers.force_existing", SWITCH, False, "replace other programs' cells with new outcomes and matches"),
+        Setting(
+            "papers.looked_up_rows", count(1, 10**9), LOOKED_UP_ROWS.number,
+            "rows of earlier runs that a run looks up in the table; the next run looks up others",
+        ),
         Setting("papers.coordinates", SWITCH, False, "request the coordinates of elements on pages from GROBID"),
         Setting("papers.thumbnails", SWITCH, False, "draw the first page of each PDF (extra `pictures`)"),
         Setting("papers.catalogue", TEXTS, [], "files of Crossref, DataCite, OpenAlex, PubMed and others, or folders"),

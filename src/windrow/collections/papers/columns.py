@@ -139,7 +139,7 @@ ENCODINGS = {
     "grobid0:tei_json": JSON, "grobid0:metadata": JSON, "match0:mstatus": TEXT, "match0:doi": TEXT,
     "match0:minfo": JSON, "text0:tstatus": JSON, "text0:tinfo": JSON, "text0:pages": TEXT,
 }  # fmt: skip
-"""The encoding of the cells of each column."""
+"""The encoding of the cells of each column. Add new columns at the end: the register of rows stores their positions."""
 
 _INT64 = struct.Struct("!q")
 
@@ -194,12 +194,25 @@ def decode_row(cells: Mapping[str, bytes]) -> dict[str, Any]:
 STATUS_CODE_COLUMN = "grobid0:status_code"
 """A cell in this column shows that an outcome of GROBID is stored, to which all other columns of `grobid0` belong."""
 
-SMALL_COLUMNS = (("f", "file", "match0"), (STATUS_CODE_COLUMN, "grobid0:status", "grobid0:quality", "text0:tstatus"))
-"""Columns with small cells, which show whether a row exists and what other programs wrote in it.
+_LARGE_COLUMNS = {"grobid0:tei_xml", "grobid0:tei_json", "grobid0:metadata", "text0:tinfo", "text0:pages"}
+SMALL_COLUMNS = tuple(name for name in ENCODINGS if name not in _LARGE_COLUMNS)
+"""Columns with small cells, of which a table can return many rows at once; windrow writes some of them in each row."""
 
-Each tuple is read with a query of its own: the families in the first are not compressed, so HBase returns more rows at
-once.
-"""
+
+def pack_columns(columns: Iterable[str]) -> int:
+    """Return columns as a number, in which the bit at the position of each in `ENCODINGS` is set.
+
+    >>> pack_columns(["f:c", "file:mime"]), unpack_columns(5)
+    (5, frozenset({...}))
+    """
+    names = {*columns}
+    return sum(1 << position for position, name in enumerate(ENCODINGS) if name in names)
+
+
+def unpack_columns(packed: int) -> frozenset[str]:
+    """Return the columns that `pack_columns` made the number from."""
+    return frozenset(name for position, name in enumerate(ENCODINGS) if packed >> position & 1)
+
 
 ROWS_VERSION = 4
 """The version of the code that makes rows; when it is raised, the next run writes all rows again."""
@@ -276,32 +289,30 @@ def _make_text_cells(record: Mapping[str, Any], extra: Mapping[str, Any]) -> dic
     return {"text0:tstatus": text["status"], "text0:tinfo": text.get("info"), "text0:pages": extra.get("pages")}
 
 
-def absent_columns(new: Mapping[str, bytes]) -> tuple[str, ...]:
-    """Return the columns to clear in a row that windrow made: all columns without a new cell."""
-    return tuple(name for name in ENCODINGS if name not in new)
-
-
 def merge_with_foreign(
     new: Mapping[str, bytes], foreign: AbstractSet[str], own_columns: AbstractSet[str], *, replace_foreign: bool = False
 ) -> tuple[dict[str, bytes], tuple[str, ...]]:
-    """Return (cells to set, columns to clear) for a row that another program made.
+    """Return (cells to set, columns to clear) for a row in which other programs may have written, too.
 
     `new` is a dict from column to cell. `foreign` are the columns that other programs wrote, and `own_columns` are the
-    columns that windrow wrote, which are cleared if they have no new cell. In `f` and `file`, each foreign cell is
-    kept. In `grobid0` and `match0`, a foreign outcome or match is kept with all cells of the family. In `text0`, new
-    cells replace foreign ones. With `replace_foreign`, a new outcome or match replaces the cells of its family.
+    columns that windrow wrote, which are cleared if they have no new cell. Foreign cells are kept, except in `text0`,
+    where new cells replace them. A foreign outcome in `grobid0` or match in `match0` is kept with all cells of the
+    family, so that it is not mixed with windrow's. With `replace_foreign`, a new outcome or match replaces the cells of
+    its family.
     """
-    kept_columns = {name for name in new if name in foreign and name.startswith(("f:", "file:"))}
+    kept_columns = {name for name in new if name in foreign and not name.startswith("text0:")}
     cleared_columns = {*own_columns}
+    is_own_match = "match0:mstatus" in own_columns
     for family, is_foreign, is_new in (
         ("grobid0:", STATUS_CODE_COLUMN in foreign, STATUS_CODE_COLUMN in new),
-        ("match0:", any(name.startswith("match0:") for name in foreign), "match0:mstatus" in new),
+        ("match0:", any(name.startswith("match0:") for name in foreign) and not is_own_match, "match0:mstatus" in new),
     ):
         columns = {name for name in ENCODINGS if name.startswith(family)}
-        if is_foreign and not (replace_foreign and is_new):
-            kept_columns |= columns
+        if replace_foreign and is_new:
+            kept_columns -= columns
+            cleared_columns |= columns if columns & foreign else set()
         elif is_foreign:
-            cleared_columns |= columns
+            kept_columns |= columns
     cells = {name: cell for name, cell in new.items() if name not in kept_columns}
     return cells, tuple(name for name in ENCODINGS if name in cleared_columns - kept_columns and name not in cells)
 

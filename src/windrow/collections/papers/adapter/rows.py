@@ -15,17 +15,17 @@ from typing import Any, NamedTuple
 
 from windrow.archive import record_id
 from windrow.collections.papers.adapter.catalogue_files import CatalogueState, update_index
+from windrow.collections.papers.adapter.stored_rows import LookUp, find_foreign_columns, find_lost_rows
 from windrow.collections.papers.capture_rules import PDF
 from windrow.collections.papers.collection import KeyForm
 from windrow.collections.papers.columns import (
     FAMILIES,
     ROWS_VERSION,
-    SMALL_COLUMNS,
     STATUS_CODE_COLUMN,
+    Cells,
     FoundCapture,
     Put,
     WideTable,
-    absent_columns,
     capture_location,
     indexed_location,
     make_cells,
@@ -48,7 +48,6 @@ from windrow.model import KeptResponse
 from windrow.stores.generations import begin_generation, is_older
 
 _PAGE_SIZE = 64  # rows that are written at once
-_LOOKED_UP_ROWS = 8  # to find out whether the table still has the rows that earlier runs wrote
 _MAX_RECORD_ID_CHARACTERS = 256
 
 
@@ -57,7 +56,7 @@ class PaperSettings(NamedTuple):
 
     `table` is the address of the table, a path or `hbase://HOST:PORT`, and `table_name` is the table's name.
     `tei_shape` is TABLE or LATER. `register` is the file of the RowRegister. `warc_folders` are the folders and WARC
-    files of the sources.
+    files of the sources. `looked_up_rows` is how many rows of earlier runs a run looks up in the table.
     """
 
     store: Path
@@ -72,6 +71,7 @@ class PaperSettings(NamedTuple):
     archive: Path
     warc_folders: tuple[Path, ...]
     force_existing: bool
+    looked_up_rows: int
 
 
 def read_settings(
@@ -89,6 +89,7 @@ def read_settings(
         root / str(options["catalogue_index"]),
         store.with_suffix(".rows.db"),
         workspace.ledger, workspace.archive.folder, warc_folders, bool(options["force_existing"]),
+        int(options["looked_up_rows"]),
     )  # fmt: skip
 
 
@@ -119,11 +120,16 @@ def bring_up_to_date(settings: PaperSettings, pulse: Callable[[], bool]) -> Deri
             register.put_meta("made", inputs)
         table = stack.enter_context(open_rows(settings))
         copies = [name for name, file in (("table", table), ("register", register)) if is_older(file, store)]
-        lost = not is_remade and (bool(copies) or _has_lost_rows(settings, store, register, table))
-        if lost:
+        look_up = LookUp(0, 0, ())
+        if copies and not is_remade:
             store.mark_stale()
+        elif not is_remade:
+            look_up = find_lost_rows(
+                store, register, table, settings.key_form, limit=settings.looked_up_rows, pulse=pulse
+            )
+            store.mark_stale(look_up.lost)
         if not store.count_stale():
-            return _as_derived("all rows are up to date", catalogue, {})
+            return _as_derived(_joined("all rows are up to date", look_up.describe()), catalogue, {})
         ledger = stack.enter_context(closing(Ledger(settings.ledger)))
         stores = _OpenStores(store, register, table, index, ledger, is_older_register="register" in copies)
         begin_generation(table, register, store)
@@ -138,42 +144,37 @@ def bring_up_to_date(settings: PaperSettings, pulse: Callable[[], bool]) -> Deri
         errors = _describe_refused(refused, store, ledger)
     unread = counted(totals["unread"], "PDF")
     note = f"; {unread} not read: pip install 'windrow[pdf]', then: windrow replay" if totals["unread"] else ""
-    note += f"; {_describe_lost(copies)}, so all are written again" if lost else ""
+    if copies and not is_remade:
+        note += f"; the {' and the '.join(copies)} of rows had been replaced by an older copy, so all are written again"
     if undrawn_example:
         note += f"; {counted(totals['undrawn'], 'first page')} not drawn, such as that of {undrawn_example}"
     message = f"{counted(totals['written'], 'row')} written, {totals['removed']:,} removed{note}"
-    return _as_derived(message, catalogue, errors)
+    return _as_derived(_joined(message, look_up.describe()), catalogue, errors)
 
 
-def _describe_lost(copies: Sequence[str]) -> str:
-    if copies:
-        return f"the {' and the '.join(copies)} of rows had been replaced by an older copy"
-    return "the table did not have the rows that earlier runs wrote"
-
-
-def _has_lost_rows(settings: PaperSettings, store: PaperStore, register: RowRegister, table: WideTable) -> bool:
-    """Return whether the table has lost its rows: some rows of earlier runs are looked up, and it has none of them."""
-    keys = store.up_to_date_keys(register.keys(), _LOOKED_UP_ROWS)
-    table_keys = [row_key(parse_digest(key), settings.key_form) for key in keys]
-    return bool(keys) and not any(table.get_many(table_keys, columns) for columns in SMALL_COLUMNS)
+def _joined(*messages: str) -> str:
+    return "; ".join(filter(None, messages))
 
 
 def _as_derived(message: str, catalogue: CatalogueState, errors: Mapping[str, str]) -> Derived:
     """Add the catalogue's changes to `message`, and its problems to `errors` as those of the source ""; return both."""
     problems = f"the catalogue: {catalogue.problems}; works imported earlier are kept" if catalogue.problems else ""
-    no_source = "; ".join(filter(None, (errors.get(""), problems)))
-    message = "; ".join(filter(None, (message, catalogue.changes)))
-    return Derived(message, {**errors, **({"": no_source} if no_source else {})}, left_out=catalogue.refused)
+    no_source = _joined(errors.get("", ""), problems)
+    return Derived(
+        _joined(message, catalogue.changes),
+        {**errors, **({"": no_source} if no_source else {})},
+        left_out=catalogue.refused,
+    )
 
 
 def _describe_refused(refused: Mapping[str, str], store: PaperStore, ledger: Ledger) -> dict[str, str]:
-    """Return a dict from source to a message about refused rows; `refused` is a dict from paper to cause."""
-    papers = [paper for key in refused if (paper := store.paper(key))]
-    recorded = ledger.attempts.by_numbers([paper.first_attempt for paper in papers])
+    """Return a dict from source (empty: none) to a message about refused rows; `refused` is from paper to cause."""
+    first_attempts = {key: paper.first_attempt if (paper := store.paper(key)) else 0 for key in refused}
+    recorded = ledger.attempts.by_numbers([attempt for attempt in first_attempts.values() if attempt])
     source_of_attempt = {attempt.seq: attempt.source for attempt in recorded}
     keys_by_source: dict[str, list[str]] = {}
-    for paper in papers:
-        keys_by_source.setdefault(source_of_attempt.get(paper.first_attempt, ""), []).append(paper.key)
+    for key, attempt in first_attempts.items():
+        keys_by_source.setdefault(source_of_attempt.get(attempt, ""), []).append(key)
     return {
         source: f"the table refuses {counted(len(keys), 'row')}, such as that of {keys[0]}: {refused[keys[0]]}"
         "; each run tries to write them again"
@@ -209,7 +210,7 @@ def find_altered_rows(
         all_keys = store.papers()
         while keys := list(islice(all_keys, _PAGE_SIZE)):
             papers = {key: paper for key in keys if (paper := store.paper(key))}
-            puts, _ = _make_puts(papers, register.owns(keys), settings, stores)
+            puts, _ = _make_puts(papers, register.own_columns(keys), settings, stores)
             stored_rows = table.get_many([put.key for put in puts.values()])
             for key, put in puts.items():
                 cells = stored_rows.get(put.key, {})
@@ -220,37 +221,44 @@ def find_altered_rows(
 
 
 def _make_puts(
-    papers: Mapping[str, PaperRecord], is_own_row: Mapping[str, bool], settings: PaperSettings, stores: _OpenStores
-) -> tuple[dict[str, Put], dict[str, bool]]:
-    """Return a dict from key to what to write for the paper, and a dict from key to whether windrow made its row.
+    papers: Mapping[str, PaperRecord],
+    registered: Mapping[str, frozenset[str]],
+    settings: PaperSettings,
+    stores: _OpenStores,
+) -> tuple[dict[str, Put], dict[str, frozenset[str]]]:
+    """Return a dict from key to what to write for the paper, and a dict from key to the columns that windrow wrote.
 
-    `is_own_row` says, for registered rows, whether windrow made them. A row that is not registered becomes windrow's
-    own if the table does not have it or, if the register is an older copy, has it as windrow writes it. In a row that
-    another program made, cells of other programs are kept as `merge_with_foreign` explains.
+    `registered` has the columns that windrow wrote according to the register. If the register is an older copy, windrow
+    also wrote those families whose cells are in the table as it writes them. Cells of other programs are kept as
+    `merge_with_foreign` explains.
     """
     row_keys = {key: row_key(parse_digest(key), settings.key_form) for key in papers}
-    keys_to_read = {key: row_keys[key] for key in papers if not is_own_row.get(key, False)}
-    other_columns = _read_columns(stores.table, keys_to_read)
-    makes_row = {key: is_own_row.get(key, key not in other_columns) for key in papers}
-    unregistered = {key: row_keys[key] for key in other_columns if key not in is_own_row}
-    known_rows = stores.table.get_many([*unregistered.values()]) if stores.is_older_register and unregistered else {}
-    written_columns = stores.register.written_columns([key for key in papers if not is_own_row.get(key, True)])
-    first_captures = _first_captures(papers.values(), settings, stores.ledger)
+    captures = _first_captures(papers.values(), settings, stores.ledger)
+    new_cells = {
+        key: make_cells(
+            paper.value, paper.aside, captures[key], _match_cells(paper, stores.catalogue), settings.tei_shape
+        )
+        for key, paper in papers.items()
+    }
+    own_columns = {key: registered.get(key, frozenset()) for key in papers}
+    if stores.is_older_register:
+        rows = stores.table.get_many([*row_keys.values()])
+        for key, cells in new_cells.items():
+            own_columns[key] |= _families_as_written(cells, rows.get(row_keys[key], {}))
+    foreign = find_foreign_columns(stores.table, row_keys, own_columns, new_cells)
     puts = {}
-    for key, paper in papers.items():
-        match = _match_cells(paper, stores.catalogue)
-        cells = make_cells(paper.value, paper.aside, first_captures[key], match, settings.tei_shape)
-        cleared = absent_columns(cells)
-        if key in unregistered and cells.items() <= known_rows.get(row_keys[key], {}).items():
-            makes_row[key] = True
-        if not makes_row[key]:
-            own_columns = written_columns.get(key, frozenset())
-            foreign_columns = other_columns.get(key, frozenset()) - own_columns
-            cells, cleared = merge_with_foreign(
-                cells, foreign_columns, own_columns, replace_foreign=settings.force_existing
-            )
+    for key, new in new_cells.items():
+        cells, cleared = merge_with_foreign(
+            new, foreign[key], own_columns[key], replace_foreign=settings.force_existing
+        )
         puts[key] = Put(row_keys[key], cells, cleared)
-    return puts, makes_row
+    return puts, own_columns
+
+
+def _families_as_written(new: Cells, stored: Cells) -> set[str]:
+    """Return the columns of those families in which all new cells are stored."""
+    differing = {name.partition(":")[0] for name, cell in new.items() if stored.get(name) != cell}
+    return {name for name in new if name.partition(":")[0] not in differing}
 
 
 def _key_settings(settings: PaperSettings) -> list[str]:
@@ -288,40 +296,37 @@ def _write_rows(
 ) -> tuple[dict[str, int], dict[str, str], dict[str, str]]:
     """Write the rows of papers, and remove what windrow wrote for keys without a record.
 
-    The row of a paper that was taken down is removed as a whole, even if another program made it. Return (counts,
+    The row of a paper that was taken down is removed as a whole, even if other programs wrote in it. Return (counts,
     refused, undrawn). `counts` has the numbers of rows that were `written` and `removed`, and of PDFs that are
     `unread`. `refused` is a dict from the key of a paper to the reason why the table refuses its row, and `undrawn`
     from the key to the reason why its first page could not be drawn.
     """
     store, register, table, *_ = stores
-    papers = {key: store.paper(key) for key in keys}
-    missing_keys = [key for key, paper in papers.items() if paper is None]
-    read_papers = {key: paper for key, paper in papers.items() if paper is not None}
+    papers = {key: paper for key in keys if (paper := store.paper(key))}
     row_keys = {key: row_key(parse_digest(key), settings.key_form) for key in keys}
-    is_own_row = register.owns(keys)  # whether windrow made the row of a paper
-    written_columns = register.written_columns([key for key in missing_keys if not is_own_row.get(key, True)])
-    puts, makes_row = _make_puts(read_papers, is_own_row, settings, stores)
-    registered_columns = [(key, column) for key, put in puts.items() if not makes_row[key] for column in put.cells]
-    register.add(((key, makes_row[key]) for key in read_papers if key not in is_own_row), registered_columns)
-    refused = table.put(puts.values())
-    removed_keys = [key for key in missing_keys if key in is_own_row]
-    foreign_rows = {key for key in removed_keys if not is_own_row[key] and not store.taken_down(key)}
-    table.put([Put(row_keys[key], {}, tuple(sorted(written_columns[key]))) for key in sorted(foreign_rows)])
-    table.delete([row_keys[key] for key in removed_keys if key not in foreign_rows])
-    register.remove(removed_keys)
-    unread_count = sum(is_declined(paper.value) for paper in read_papers.values())
-    counts = {"written": len(puts) - len(refused), "removed": len(removed_keys), "unread": unread_count}
-    undrawn = {key: problem for key, paper in read_papers.items() if (problem := paper.aside.get("thumbnail_problem"))}
-    return counts, {key: refused[row_keys[key]] for key in read_papers if row_keys[key] in refused}, undrawn
-
-
-def _read_columns(table: WideTable, row_keys: Mapping[str, bytes]) -> dict[str, frozenset[str]]:
-    """Return a dict from paper to those of SMALL_COLUMNS that its row has; papers without a row are left out."""
-    columns: dict[bytes, set[str]] = {}  # by the keys of the table
-    for selected_columns in SMALL_COLUMNS:
-        for table_key, cells in table.get_many([*row_keys.values()], selected_columns).items():
-            columns.setdefault(table_key, set()).update(cells)
-    return {key: frozenset(columns[table_key]) for key, table_key in row_keys.items() if table_key in columns}
+    registered = register.own_columns(keys)
+    puts, own_columns = _make_puts(papers, registered, settings, stores)
+    removed_keys = [key for key in keys if key in registered and key not in papers]
+    taken_down = [key for key in removed_keys if store.taken_down(key)]
+    removals = [Put(row_keys[key], {}, tuple(registered[key])) for key in removed_keys if key not in taken_down]
+    # The register first has what may be written, in case this process is killed, and then what was written.
+    before = {key: own_columns[key].union(put.cells) for key, put in puts.items()}
+    register.put({key: columns for key, columns in before.items() if columns != registered.get(key)})
+    refused_rows = table.put([*puts.values(), *removals])
+    refused = {key: refused_rows[row_keys[key]] for key in keys if row_keys[key] in refused_rows}
+    table.delete([row_keys[key] for key in taken_down])
+    after = {
+        key: own_columns[key] if key in refused else before[key].difference(put.cleared) for key, put in puts.items()
+    }
+    register.put({key: columns for key, columns in after.items() if columns != before[key]})
+    register.remove([key for key in removed_keys if key not in refused])
+    counts = {
+        "written": sum(key not in refused for key in puts),
+        "removed": sum(key not in refused for key in removed_keys),
+        "unread": sum(is_declined(paper.value) for paper in papers.values()),
+    }
+    undrawn = {key: problem for key, paper in papers.items() if (problem := paper.aside.get("thumbnail_problem"))}
+    return counts, refused, undrawn
 
 
 def extracted_by_others(settings: PaperSettings, keys: Sequence[str]) -> set[str]:
@@ -329,10 +334,10 @@ def extracted_by_others(settings: PaperSettings, keys: Sequence[str]) -> set[str
     row_keys = {key: row_key(parse_digest(key), settings.key_form) for key in keys}
     with _open_register(settings) as register, open_rows(settings) as table:
         rows = table.get_many([*row_keys.values()], (STATUS_CODE_COLUMN,))
-        is_own_row, written_columns = register.owns(keys), register.written_columns(keys)
+        own_columns = register.own_columns(keys)
     return {
         key for key, table_key in row_keys.items()
-        if table_key in rows and not is_own_row.get(key, False) and STATUS_CODE_COLUMN not in written_columns[key]
+        if table_key in rows and STATUS_CODE_COLUMN not in own_columns.get(key, ())
     }  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from windrow.collections.papers.columns import (
     MAX_KEY_SIZE,
+    SMALL_COLUMNS,
     Cells,
     Family,
     Put,
@@ -36,7 +37,7 @@ _PAUSE_AFTER_DELETE = 0.005  # seconds, as cells written in the same millisecond
 _SAFE_MESSAGE_SIZE = 2_000_000  # bytes of a message that every gateway accepts
 _FOR_EVER = 2**31 - 1  # seconds, in which HBase states that a family keeps its cells
 _MAX_ROWS = 500  # in one message
-_SMALL_ROWS, _LARGE_ROWS = 500, 8  # rows of a scan in one message, without and with compressed families
+_SMALL_ROWS, _LARGE_ROWS = 500, 8  # rows in one message that is read, without and with large cells
 
 
 _WRONG_ANSWERS = (ValueError, TypeError, LookupError, AttributeError, MemoryError, struct.error)
@@ -285,8 +286,8 @@ class HbaseTable:
 
     def _rows_at_once(self, columns: Sequence[str]) -> int:
         large_families = {family.name for family in self._families if family.compressed}
-        is_small = columns and not any(column.partition(":")[0] in large_families for column in columns)
-        return _SMALL_ROWS if is_small else _LARGE_ROWS
+        large_columns = [name for name in columns if name.partition(":")[0] in large_families]
+        return _SMALL_ROWS if columns and {*large_columns} <= {*SMALL_COLUMNS} else _LARGE_ROWS
 
     def erase_deleted(self, pulse: Callable[[], object]) -> bool:
         """Return True without doing anything: HBase removes deleted cells with a major compaction."""

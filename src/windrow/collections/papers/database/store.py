@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from windrow.collections.papers.columns import pack_columns, unpack_columns
 from windrow.collections.papers.grobid import earlier_name, final_name
 from windrow.contract import AttemptObservations, Skip, TypedColumn
 from windrow.stores.record_versions import note_completed, read_observed
@@ -219,14 +220,14 @@ class PaperStore(RecordStore):
         with self._guarded():
             return int(self._connection.execute("SELECT count(*) FROM touched").fetchone()[0])
 
-    def up_to_date_keys(self, registered: Sequence[str], limit: int) -> list[str]:
-        """Return at most `limit` of the `registered` keys: keys of papers that have a record and an up-to-date row."""
+    def up_to_date_keys(self, registered: Sequence[str]) -> list[str]:
+        """Return those of the `registered` keys whose papers have a record and an up-to-date row."""
         query = """
             SELECT j.value FROM json_each(?) j WHERE NOT EXISTS (SELECT 1 FROM touched t WHERE t.key = j.value)
-                AND EXISTS (SELECT 1 FROM record r WHERE r.key = j.value) LIMIT ?
+                AND EXISTS (SELECT 1 FROM record r WHERE r.key = j.value)
         """
         with self._guarded():
-            return [key for (key,) in self._connection.execute(query, (json.dumps([*registered]), limit))]
+            return [key for (key,) in self._connection.execute(query, (json.dumps([*registered]),))]
 
     def mark_stale(self, keys: Iterable[str] | None = None) -> None:
         """Add papers (all if `keys` is None) to the list of papers whose rows are out of date."""
@@ -278,23 +279,20 @@ class PaperStore(RecordStore):
 
 
 _ROWS_SCHEMA = """
-CREATE TABLE IF NOT EXISTS row (key TEXT PRIMARY KEY, own INTEGER NOT NULL) STRICT, WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS written (key TEXT, column TEXT, PRIMARY KEY (key, column)) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS row (key TEXT PRIMARY KEY, columns INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS former_row (
-    place TEXT, key TEXT, own INTEGER NOT NULL, PRIMARY KEY (place, key)
-) STRICT, WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS former_written (
-    place TEXT, key TEXT, column TEXT, PRIMARY KEY (place, key, column)
+    place TEXT, key TEXT, columns INTEGER NOT NULL, PRIMARY KEY (place, key)
 ) STRICT, WITHOUT ROWID;
 """
+_ROWS_WITH_CELLS = "row WHERE columns <> 0"
 
 
 class RowRegister(SqliteStore):
-    """The register of rows that windrow made or wrote in, and of the columns that it wrote in rows of other programs.
+    """The register of rows that windrow wrote in, and of the columns that it wrote: other cells are of other programs.
 
     It also stores texts by name (`meta`). Rows of former tables stay registered by the `place` of each table, so that
-    they are windrow's own if the settings lead back to it, and a takedown finds them.
+    their cells are windrow's own if the settings lead back to it, and a takedown finds them.
     """
 
     def __init__(self, path: Path) -> None:
@@ -304,7 +302,7 @@ class RowRegister(SqliteStore):
     def make_places_relative(self) -> None:
         """Remove the register's folder from the places of tables in it, which an earlier windrow wrote as a whole."""
         start = json.dumps([f"{self._folder}/"]).removesuffix('"]')
-        for table, column in (("former_row", "place"), ("former_written", "place"), ("meta", "value")):
+        for table, column in (("former_row", "place"), ("meta", "value")):
             condition = f"{column} >= ? AND {column} < ?"
             values = (start, f"{start[:-1]}0")  # "0" is the character after "/"
             with self._guarded():
@@ -316,55 +314,59 @@ class RowRegister(SqliteStore):
                 with self._writing():
                     self._connection.execute(statement, (len(start) + 1, *values))
 
-    def owns(self, keys: Sequence[str]) -> dict[str, bool]:
-        """Return a dict from paper to whether windrow made its row; papers without a registered row are left out."""
+    def own_columns(self, keys: Sequence[str]) -> dict[str, frozenset[str]]:
+        """Return a dict from paper to the columns that windrow wrote; papers without a registered row are left out."""
         with self._guarded():
-            query = "SELECT key, own FROM row WHERE key IN (SELECT value FROM json_each(?))"
+            query = "SELECT key, columns FROM row WHERE key IN (SELECT value FROM json_each(?))"
             rows = self._connection.execute(query, (json.dumps([*keys]),))
-            return {key: bool(is_own) for key, is_own in rows}
+            return {key: unpack_columns(columns) for key, columns in rows}
 
-    def written_columns(self, keys: Sequence[str]) -> dict[str, frozenset[str]]:
-        """Return a dict from paper to the columns (or none) that windrow wrote in a row that another program made."""
-        columns_by_key: dict[str, set[str]] = {key: set() for key in keys}
+    def rows_from(self, position: int) -> Iterator[tuple[str, frozenset[str]]]:
+        """Yield (key, columns that windrow wrote) of each row that has any, in the order of keys.
+
+        Start with the row at `position`, which counts from 0, and end with the row before it.
+        """
+        query = f"SELECT key, columns FROM {_ROWS_WITH_CELLS} ORDER BY key LIMIT ? OFFSET ?"
         with self._guarded():
-            query = "SELECT key, column FROM written WHERE key IN (SELECT value FROM json_each(?))"
-            for key, column in self._connection.execute(query, (json.dumps([*keys]),)):
-                columns_by_key[key].add(column)
-        return {key: frozenset(columns) for key, columns in columns_by_key.items()}
+            for limit, offset in ((-1, position), (position, 0)):
+                for key, columns in self._connection.execute(query, (limit, offset)):
+                    yield key, unpack_columns(columns)
 
-    def add(self, rows: Iterable[tuple[str, bool]], columns: Iterable[tuple[str, str]] = ()) -> None:
-        """Register rows (key, whether windrow made the row), and columns in rows of other programs (key, column)."""
+    def count_rows(self) -> int:
+        """Return the number of rows that `rows_from` yields."""
+        with self._guarded():
+            return int(self._connection.execute(f"SELECT count(*) FROM {_ROWS_WITH_CELLS}").fetchone()[0])
+
+    def put(self, columns_by_key: Mapping[str, Iterable[str]]) -> None:
+        """Register for each paper the columns that windrow wrote in its row, instead of those that are registered."""
+        rows = [(key, pack_columns(columns)) for key, columns in columns_by_key.items()]
+        statement = "INSERT INTO row VALUES (?, ?) ON CONFLICT DO UPDATE SET columns = excluded.columns"
         with self._writing():
-            self._connection.executemany("INSERT INTO row VALUES (?, ?) ON CONFLICT DO NOTHING", rows)
-            self._connection.executemany("INSERT INTO written VALUES (?, ?) ON CONFLICT DO NOTHING", columns)
+            self._connection.executemany(statement, rows)
 
     def remove(self, keys: Iterable[str]) -> None:
         """Remove rows from the register, because the table no longer has what windrow wrote in them."""
-        self._delete(("row", "written"), "key = ?", [(key,) for key in keys])
+        self._delete("row", "key = ?", [(key,) for key in keys])
 
     def remove_former(self, place: str, keys: Iterable[str]) -> None:
         """Remove rows of a former table from the register."""
-        self._delete(("former_row", "former_written"), "place = ? AND key = ?", [(place, key) for key in keys])
+        self._delete("former_row", "place = ? AND key = ?", [(place, key) for key in keys])
 
-    def _delete(self, tables: Iterable[str], condition: str, parameters: Sequence[tuple[str, ...]]) -> None:
+    def _delete(self, table: str, condition: str, parameters: Sequence[tuple[str, ...]]) -> None:
         with self._guarded():
             self._connection.execute("PRAGMA secure_delete = ON").fetchall()
         with self._writing():
-            for table in tables:
-                self._connection.executemany(f"DELETE FROM {table} WHERE {condition}", parameters)
+            self._connection.executemany(f"DELETE FROM {table} WHERE {condition}", parameters)
 
     def use_place(self, former_place: str, place: str) -> None:
         """Keep the registered rows as those of `former_place`, and register the rows known from `place` instead."""
         with self._writing():
-            for table, columns in (("row", "key, own"), ("written", "key, column")):
-                for statement, parameter in (
-                    (f"INSERT OR IGNORE INTO former_{table} SELECT ?, {columns} FROM {table} WHERE true", former_place),
-                    (f"DELETE FROM {table} WHERE ? <> ''", place),
-                    (f"INSERT INTO {table} SELECT {columns} FROM former_{table} WHERE place = ?", place),
-                    (f"DELETE FROM former_{table} WHERE place = ?", place),
-                ):
-                    self._connection.execute(statement, (parameter,))
-            self._connection.execute("UPDATE meta SET value = ? WHERE name = 'made'", (place,))
+            run = self._connection.execute
+            run("INSERT OR IGNORE INTO former_row SELECT ?, key, columns FROM row WHERE true", (former_place,))
+            run("DELETE FROM row")
+            run("INSERT INTO row SELECT key, columns FROM former_row WHERE place = ?", (place,))
+            run("DELETE FROM former_row WHERE place = ?", (place,))
+            run("UPDATE meta SET value = ? WHERE name = 'made'", (place,))
 
     def former_rows(self) -> Iterator[tuple[str, str]]:
         """Yield (place, key) of each row of former tables."""
