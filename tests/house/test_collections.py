@@ -11,6 +11,7 @@ FIELDS = {
     ("src/windrow/caps.py", "events.document_size"),
     ("src/windrow/caps.py", "news.document_size"),
     ("src/windrow/caps.py", "pages.limits.links"),
+    ("src/windrow/caps.py", "papers.looked_up_rows"),
     ("src/windrow/cli/why.py", "events"),
     ("src/windrow/formats/json_page.py", "pages"),
     ("src/windrow/formats/tei.py", "pages"),

@@ -128,16 +128,15 @@ class PaperAdapter(RecordAdapter):
                     settings.table, f"the rows of {counted(count, 'paper')} are not written yet", "windrow run papers"
                 )
                 return
-            table = stack.enter_context(open_rows(settings))
-            stored_keys = {key for key, _ in table.scan(["file:meta"])}
-            row_keys = (row_key(parse_digest(key), settings.key_form) for key in store.papers())
-            if missing_count := sum(key not in stored_keys for key in row_keys):
-                yield Fault(settings.table, f"{counted(missing_count, 'paper')} without a row", "windrow replay")
             if not is_up_to_date(settings):
                 message = "the rows are not compared: they were written before the settings or the catalogue changed"
                 yield Fault(settings.table, message, "windrow run papers")
                 return
-            altered = list(find_altered_rows(settings, store, table, ledger))
+            table = stack.enter_context(open_rows(settings))
+            differing = list(find_altered_rows(settings, store, table, ledger))
+            altered = [(key, columns) for key, columns in differing if columns]
+            if missing_count := len(differing) - len(altered):
+                yield Fault(settings.table, f"{counted(missing_count, 'paper')} without a row", "windrow replay")
             if altered:
                 key, columns = altered[0]
                 message = f"{counted(len(altered), 'row')} with altered cells, such as that of {key}: "

@@ -127,7 +127,8 @@ def bring_up_to_date(settings: PaperSettings, pulse: Callable[[], bool]) -> Deri
             look_up = find_lost_rows(
                 store, register, table, settings.key_form, limit=settings.looked_up_rows, pulse=pulse
             )
-            store.mark_stale(look_up.lost)
+            if look_up.lost:
+                store.mark_stale(look_up.lost)
         if not store.count_stale():
             return _as_derived(_joined("all rows are up to date", look_up.describe()), catalogue, {})
         ledger = stack.enter_context(closing(Ledger(settings.ledger)))
@@ -199,9 +200,9 @@ def is_up_to_date(settings: PaperSettings) -> bool:
 def find_altered_rows(
     settings: PaperSettings, store: PaperStore, table: WideTable, ledger: Ledger
 ) -> Iterator[tuple[str, list[str]]]:
-    """Yield (key, altered columns) for each paper whose row differs from what windrow writes. Missing rows are skipped.
+    """Yield (key, altered columns) for each paper whose row differs from what windrow writes.
 
-    Cells of other programs are not compared.
+    There are no columns if the table does not have the row. Cells of other programs are not compared.
     """
     with ExitStack() as stack:
         register = stack.enter_context(_open_register(settings))
@@ -216,8 +217,8 @@ def find_altered_rows(
                 cells = stored_rows.get(put.key, {})
                 columns = [column for column, cell in put.cells.items() if cells.get(column) != cell]
                 columns += [column for column in put.cleared if column in cells]
-                if cells and columns:
-                    yield key, columns
+                if columns:
+                    yield key, columns if cells else []
 
 
 def _make_puts(
