@@ -194,9 +194,11 @@ def decode_row(cells: Mapping[str, bytes]) -> dict[str, Any]:
 STATUS_CODE_COLUMN = "grobid0:status_code"
 """A cell in this column shows that an outcome of GROBID is stored, to which all other columns of `grobid0` belong."""
 
-_LARGE_COLUMNS = {"grobid0:tei_xml", "grobid0:tei_json", "grobid0:metadata", "text0:tinfo", "text0:pages"}
-SMALL_COLUMNS = tuple(name for name in ENCODINGS if name not in _LARGE_COLUMNS)
-"""Columns with small cells, of which a table can return many rows at once; windrow writes some of them in each row."""
+SMALL_COLUMNS = tuple(name for name in ENCODINGS if not name.startswith(("grobid0:", "text0:")))
+"""The columns of the families that are not compressed: their cells are small, and read without those of the others."""
+
+OUTCOME_COLUMNS = (STATUS_CODE_COLUMN, "text0:tstatus")
+"""The columns of the compressed families whose small cells show that there is an outcome."""
 
 
 def pack_columns(columns: Iterable[str]) -> int:

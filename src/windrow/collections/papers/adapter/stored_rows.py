@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import islice
 from typing import NamedTuple
 
 from windrow.collections.papers.collection import KeyForm
-from windrow.collections.papers.columns import SMALL_COLUMNS, STATUS_CODE_COLUMN, Cells, WideTable
+from windrow.collections.papers.columns import OUTCOME_COLUMNS, SMALL_COLUMNS, STATUS_CODE_COLUMN, Cells, WideTable
 from windrow.collections.papers.database.store import PaperStore, RowRegister
 from windrow.collections.papers.row_keys import parse_digest, row_key
 from windrow.formats.text import counted
@@ -28,21 +28,33 @@ def find_foreign_columns(
     """Return a dict from paper to the columns in which its row has cells of other programs.
 
     `row_keys`, `own_columns` and `new_cells` are dicts from the paper to the key of its row, the columns that windrow
-    wrote, and what it is about to write. All of SMALL_COLUMNS are looked up; columns with large cells only if windrow
-    is about to write them in `grobid0` for the first time.
+    wrote, and what it is about to write. All of SMALL_COLUMNS are looked up. Of `grobid0`, the status is looked up if
+    windrow did not write it, and other columns if windrow is about to write them for the first time.
     """
-    rows = table.get_many([*row_keys.values()], SMALL_COLUMNS)
-    foreign = {key: {*rows.get(row_keys[key], ())} - own_columns[key] for key in row_keys}
+    foreign = {key: set[str]() for key in row_keys}
+    without_outcome = [key for key in row_keys if STATUS_CODE_COLUMN not in own_columns[key]]
+    small = {SMALL_COLUMNS: [*row_keys], (STATUS_CODE_COLUMN,): without_outcome}
+    _add_foreign_columns(foreign, table, row_keys, small)
     keys_by_columns: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for key, cells in new_cells.items():
-        names = [name for name in cells if name.startswith("grobid0:") and name not in own_columns[key]]
-        if STATUS_CODE_COLUMN not in foreign[key] and (large := tuple(n for n in names if n not in SMALL_COLUMNS)):
-            keys_by_columns[large].append(key)
+        names = tuple(name for name in cells if name.startswith("grobid0:") and name not in own_columns[key])
+        if names and STATUS_CODE_COLUMN not in foreign[key]:
+            keys_by_columns[names].append(key)
+    _add_foreign_columns(foreign, table, row_keys, keys_by_columns)
+    return {key: frozenset(columns - own_columns[key]) for key, columns in foreign.items()}
+
+
+def _add_foreign_columns(
+    foreign: Mapping[str, set[str]],
+    table: WideTable,
+    row_keys: Mapping[str, bytes],
+    keys_by_columns: Mapping[tuple[str, ...], Sequence[str]],
+) -> None:
+    """Add to `foreign` those of the columns that the rows have; papers are looked up by the columns to look for."""
     for columns, keys in keys_by_columns.items():
-        rows = table.get_many([row_keys[key] for key in keys], columns)
+        rows = table.get_many([row_keys[key] for key in keys], columns) if keys else {}
         for key in keys:
-            foreign[key] |= {*rows.get(row_keys[key], ())}
-    return {key: frozenset(columns) for key, columns in foreign.items()}
+            foreign[key].update(rows.get(row_keys[key], ()))
 
 
 class LookUp(NamedTuple):
@@ -87,9 +99,11 @@ def find_lost_rows(
             break
         looked_up += len(own_columns)
         row_keys = {key: row_key(parse_digest(key), key_form) for key in store.up_to_date_keys([*own_columns])}
-        stored = table.get_many([*row_keys.values()], SMALL_COLUMNS)
-        wanted = {key: own_columns[key].intersection(SMALL_COLUMNS) for key in row_keys}
-        lost += [key for key, columns in wanted.items() if not columns <= stored.get(row_keys[key], {}).keys()]
+        small = [key for key in row_keys if not own_columns[key].isdisjoint(SMALL_COLUMNS)]
+        for keys, columns in ((small, SMALL_COLUMNS), (row_keys.keys() - {*small}, OUTCOME_COLUMNS)):
+            stored = table.get_many([row_keys[key] for key in keys], columns) if keys else {}
+            wanted = {key: own_columns[key].intersection(columns) for key in keys}
+            lost += [key for key, names in wanted.items() if not names <= stored.get(row_keys[key], {}).keys()]
     if looked_up and (next_position := (position + looked_up) % registered) != position:
         register.put_meta(_POSITION, str(next_position))
     return LookUp(looked_up, registered, tuple(lost))

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from windrow.collections.papers.columns import (
     MAX_KEY_SIZE,
-    SMALL_COLUMNS,
+    OUTCOME_COLUMNS,
     Cells,
     Family,
     Put,
@@ -287,7 +287,7 @@ class HbaseTable:
     def _rows_at_once(self, columns: Sequence[str]) -> int:
         large_families = {family.name for family in self._families if family.compressed}
         large_columns = [name for name in columns if name.partition(":")[0] in large_families]
-        return _SMALL_ROWS if columns and {*large_columns} <= {*SMALL_COLUMNS} else _LARGE_ROWS
+        return _SMALL_ROWS if columns and {*large_columns} <= {*OUTCOME_COLUMNS} else _LARGE_ROWS
 
     def erase_deleted(self, pulse: Callable[[], object]) -> bool:
         """Return True without doing anything: HBase removes deleted cells with a major compaction."""
