@@ -24,7 +24,8 @@ from benchmarks.comparison import Comparison, median_of, spread
 from benchmarks.daemon import Missing, free_port, place, running, scratch
 from windrow.collections.events.adapter.databases import EVENT_VIEWS, NEWEST_KEY, SEARCHED_KEYS
 from windrow.stores.couchdb import CouchDocuments
-from windrow.stores.documents import DocumentDatabase, SqliteDocuments, ViewRange
+from windrow.stores.documents import DocumentDatabase, ViewRange
+from windrow.stores.sqlite_documents import SqliteDocuments
 
 COUNT = 100_000
 TURNS, SLICE, BULK = 3, 500, 10_000

@@ -185,6 +185,14 @@ EVENT_IDS = _cap(
     "EVENT_IDS", 100_000, "ids remembered for a source of events", "memory: they are sent with each answer",
     "those listed longest ago are forgotten: of several events with such an id, the first one listed has its `uid`",
 )  # fmt: skip
+COUCHDB_ANSWER_BYTES = _cap(
+    "COUCHDB_ANSWER_BYTES", 128 * MIB, "bytes of an answer of a CouchDB", _MEMORY,
+    "fewer documents are requested at a time; if one alone is larger, the run of events fails",
+)  # fmt: skip
+COUCHDB_ANSWER_SECONDS = _cap(
+    "COUCHDB_ANSWER_SECONDS", 600, "seconds of an answer of a CouchDB", "an answer may never end",
+    "the run of events fails, and the next run continues",
+)  # fmt: skip
 SECTION_LINKS = _cap(
     "SECTION_LINKS", 2_000, "articles of a section page", "a run must end", LEFT_OUT, setting="max_links"
 )

@@ -22,11 +22,11 @@ from windrow.collections.papers.database.wide import SqliteTable
 from windrow.contract.registry import adapter
 from windrow.errors import StoreDamaged, WindrowError
 from windrow.ledger import Ledger
-from windrow.stores.documents import SqliteDocuments
 from windrow.stores.index.manifest import IndexManifest
 from windrow.stores.late_attempts import LateAttemptStore
 from windrow.stores.records import RecordStore
 from windrow.stores.sqlite import open_database
+from windrow.stores.sqlite_documents import SqliteDocuments
 
 BOOKS = sa.MetaData()
 sa.Table("book", BOOKS, sa.Column("id", sa.Integer, primary_key=True))

@@ -19,8 +19,9 @@ from windrow.collections.papers.columns import Family
 from windrow.collections.papers.database.wide import SqliteTable
 from windrow.errors import DiskFull, StoreError
 from windrow.ledger.database import schema
-from windrow.stores.documents import DocumentDatabase, SqliteDocuments
+from windrow.stores.documents import DocumentDatabase
 from windrow.stores.records import RecordStore
+from windrow.stores.sqlite_documents import SqliteDocuments
 
 SHARED_MEMORY_SIZE = 32_768
 """The size in bytes of the file that SQLite makes beside a database in order to write it, and to read its log."""

@@ -33,7 +33,7 @@ KNOWN = {
     "fetch/http_connection.py": {"getaddrinfo", "sock_connect", "create_connection", "start_tls"},
     "fetch/ftp_session.py": {"connect"},  # the data line, to the very number of the control line
     "fetch/sftp.py": {"connect"},  # over a socket that is connected already
-    "stores/couchdb.py": {"HTTPConnection", "HTTPSConnection"},
+    "stores/couchdb_connection.py": {"HTTPConnection", "HTTPSConnection"},
     "collections/papers/database/hbase.py": {"happybase"},
 }
 

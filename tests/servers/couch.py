@@ -19,6 +19,7 @@ class Couch:
 
     def __init__(self) -> None:
         self.databases: dict[str, dict[str, Any]] = {}
+        self.changes: list[dict[str, Any]] = []  # the rows of `_changes` of all databases
         self.change: Callable[[str, str, Answer], Answer] = lambda _method, _path, answer: answer
         self.url = ""
 
@@ -35,10 +36,14 @@ class Couch:
             return 404, {"error": "not_found"}
         documents = self.databases[name]
         if not rest:
-            return 200, {"doc_count": self.count(name)}
+            return 200, {"doc_count": self.count(name), "update_seq": f"{len(self.changes)}-opaque"}
+        if rest == "_changes":
+            since = int(parse_qs(urlsplit(path).query)["since"][0].partition("-")[0])
+            return 200, {"results": self.changes[since:], "last_seq": f"{len(self.changes)}-opaque"}
         if rest == "_bulk_docs":
             for document in body["docs"]:
                 documents[document["_id"]] = {**document, "_rev": "1-a"}
+                self.changes.append({"id": document["_id"], "deleted": bool(document.get("_deleted"))})
                 if document.get("_deleted"):
                     del documents[document["_id"]]
             return 201, [{"id": document["_id"], "ok": True, "rev": "1-a"} for document in body["docs"]]

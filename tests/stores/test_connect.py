@@ -18,9 +18,9 @@ from windrow.errors import ConfigError, DiskFull, LedgerError, MissingExtra, Sto
 from windrow.ledger.database import LedgerDatabase
 from windrow.reasons import Reason
 from windrow.stores.databases import connect, describe_database, map_errors, open_or_create
-from windrow.stores.documents import SqliteDocuments
 from windrow.stores.index.manifest import IndexManifest
 from windrow.stores.sqlite import open_database, store_errors, transaction
+from windrow.stores.sqlite_documents import SqliteDocuments
 
 
 def connection_error(url: str, password: str | None = None) -> StoreError:

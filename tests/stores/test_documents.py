@@ -3,7 +3,6 @@
 import json
 import os
 import secrets
-import sqlite3
 import threading
 from contextlib import closing, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -16,7 +15,8 @@ from tests.servers.couch import serving_couch
 from tests.servers.pouchdb import couchdb, refusing_above
 from windrow.errors import ConfigError, StoreError, StoreUnreachable
 from windrow.stores.couchdb import DESIGN_ID, CouchDocuments, _map_function
-from windrow.stores.documents import ALL_DOCUMENTS, DocumentDatabase, DocumentView, SqliteDocuments, ViewRange
+from windrow.stores.documents import ALL_DOCUMENTS, DocumentDatabase, DocumentView, ViewRange
+from windrow.stores.sqlite_documents import SqliteDocuments
 
 NUMBERS = count()
 VIEWS = (
@@ -89,6 +89,23 @@ def test_a_view_that_is_read_while_documents_move_has_each_of_the_others_once(op
         reading = store.view(name, "all", ViewRange(limit=ALL_DOCUMENTS, descending=True))
         writer.write(name, [document(9, at="2027-01-01T00:00:00Z")], read := ids(islice(reading, 2)))
         assert [*read, *ids(reading)] == [f"d{number}" for number in range(8, 0, -1)]
+
+
+def test_changes_since_a_state_are_those_that_any_client_made_and_unknown_after_another_mark(opener):
+    with closing(opener.make()) as store, closing(opener.make()) as other_client:
+        store.write(name := opener.names[0], [document(number) for number in range(1, 4)])
+        assert store.changed_since(name, None) is None
+        store.set_checkpoint(5, 17)
+        state = store.state(name)
+        assert store.changed_since(name, state) == set()
+        other_client.write(name, [document(4, title="theirs")], ["d2"])
+        other_client.write(name, [document(5)])
+        assert store.changed_since(name, state) in ({"d2", "d4", "d5"}, None)
+        assert (store.changed_since(name, state) is None) == isinstance(store, SqliteDocuments)
+        state = store.state(name)
+        store.set_checkpoint(5, 17)  # another mark, as an older copy of the database has
+        assert store.state(name) != state
+        assert store.changed_since(name, state) is None
 
 
 def test_views_are_in_order_from_a_start_on_and_before_an_end_both_ways(opener):
@@ -240,23 +257,6 @@ def test_sqlite_finds_titles_first_then_the_newest_within_a_span_and_page_by_pag
     store.write("a", documents)
     assert len(set(ids(store.search("a", "t2")))) == 1
     assert not list(store.faults())
-    store.close()
-
-
-def test_sqlite_gives_up_the_tables_of_another_version_and_begins_at_checkpoint_0(tmp_path):
-    declared = [DocumentDatabase("a", VIEWS, texts=("title",))]
-    store = SqliteDocuments(tmp_path / "a.db", declared)
-    store.write("a", [document(1)])
-    store.set_checkpoint(5, 17)
-    store._connection.execute("PRAGMA user_version = 1")
-    store.close()
-    store = SqliteDocuments(tmp_path / "a.db", declared)
-    assert (store.checkpoints(), store.count("a")) == ((0, 0), 0)
-    store.write("a", [document(1)])
-    store.set_checkpoint(5, 17)
-    store.close()
-    store = SqliteDocuments(tmp_path / "a.db", declared)
-    assert (store.checkpoints(), store.count("a")) == ((5, 5), 1)
     store.close()
 
 
@@ -487,14 +487,3 @@ def test_an_address_with_a_password_is_refused_and_not_shown(url):
         CouchDocuments(url, [DocumentDatabase("a", VIEWS)])
     assert "may not contain a user" in str(caught.value)
     assert "hidden" not in f"{caught.value} {caught.value.hint}"
-
-
-def test_an_sqlite_file_of_another_program_is_refused_and_stays(tmp_path):
-    path = tmp_path / "mine.sqlite"
-    with closing(sqlite3.connect(path)) as other, other:
-        other.execute("CREATE TABLE a (id INTEGER PRIMARY KEY, title TEXT)")
-        other.execute("INSERT INTO a VALUES (1, 'own')")
-    content = path.read_bytes()
-    with pytest.raises(StoreError, match="it has other tables"):
-        SqliteDocuments(path, [DocumentDatabase("a", VIEWS)])
-    assert path.read_bytes() == content

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
-import ssl
+import secrets
 import time
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,8 +13,10 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode, urlsplit
 
 from windrow.errors import ConfigError, StoreError, StoreUnreachable
+from windrow.stores.couchdb_connection import AnswerTooLarge, CouchConnection, ServerAddress
 from windrow.stores.documents import (
     FIRST_THOUSAND,
+    DatabaseState,
     DocumentDatabase,
     DocumentView,
     StoredDocument,
@@ -22,7 +24,6 @@ from windrow.stores.documents import (
     check_name,
 )
 from windrow.stores.sqlite import close_on_failure
-from windrow.stores.time_limit import limit_wait
 
 DESIGN_ID = "_design/windrow"
 _CHECKPOINT_ID = "_local/windrow"
@@ -42,9 +43,6 @@ _Changes = dict[str, Mapping[str, Any] | None]
 class _Response(NamedTuple):
     status: int
     content: Any
-
-
-_TIMEOUT = 60.0  # seconds to wait for the server
 
 
 class CouchDocuments:
@@ -69,12 +67,12 @@ class CouchDocuments:
             hint = "set events.documents to an address such as http://127.0.0.1:5984/"
             raise ConfigError(f"{url!r} is not the address of a CouchDB server", hint=hint)
         self._url = url
-        self._host_port, self._secure = (parts.hostname or "", port), parts.scheme == "https"
         self._path = parts.path.rstrip("/")
-        self._headers = {"Accept": "application/json", "Content-Type": "application/json"}
+        headers = {"Accept": "application/json", "Content-Type": "application/json"}
         if secret:
-            self._headers["Authorization"] = f"Basic {b64encode(secret.encode()).decode()}"
-        self._connection: http.client.HTTPConnection | None = None
+            headers["Authorization"] = f"Basic {b64encode(secret.encode()).decode()}"
+        server = ServerAddress(parts.hostname or "", port, parts.scheme == "https")
+        self._connection = CouchConnection(server, headers)
         self._databases = {check_name(database.name): database for database in databases}
         with close_on_failure(self.close):
             for database in databases:
@@ -109,8 +107,8 @@ class CouchDocuments:
         """Send a request with the JSON of `document`; if it fails temporarily, send it again.
 
         At most `_MAX_ATTEMPTS` requests are sent. `good` are the accepted statuses; `shape` is the required type of the
-        JSON of a response below status 300. Raises StoreUnreachable after the last failure, and StoreError for any
-        other response.
+        JSON of a response below status 300. Raises StoreUnreachable after the last failure or an answer that takes
+        too long, AnswerTooLarge, and StoreError for any other response.
         """
         # CouchDB refuses a request with a lone surrogate, which the JSON of a source may contain.
         body = None if document is None else json.dumps(document, ensure_ascii=False).encode("utf-8", "replace")
@@ -119,7 +117,7 @@ class CouchDocuments:
             if attempt:
                 time.sleep(min(0.1 * 2**attempt, 2.0))
             try:
-                status, content = self._send(method, path, body)
+                status, content = self._connection.send(method, self._path + path, body)
             except (OSError, http.client.HTTPException) as error:
                 self.close()
                 problem = str(error) or type(error).__name__
@@ -144,28 +142,14 @@ class CouchDocuments:
             raise self._unexpected_response()
         return rows
 
-    def _read_number(self, path: str, name: str, *, good: tuple[int, ...] = (200,)) -> int:
-        response = self._request("GET", path, good=good, shape=dict)
-        number = response.content.get(name, 0) if response.status == 200 else 0
-        if not isinstance(number, int) or isinstance(number, bool):
+    def _number_in(self, content: Mapping[str, Any], name: str) -> int:
+        number = content.get(name, 0)
+        if not isinstance(number, int) or isinstance(number, bool) or number < 0:
             raise self._unexpected_response()
         return number
 
     def _unexpected_response(self) -> StoreError:
         return StoreError(f"{self._url}: the response is not from CouchDB", hint="check the setting events.documents")
-
-    def _send(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
-        if self._connection is None:
-            host, port = self._host_port
-            timeout = limit_wait(_TIMEOUT)
-            if self._secure:
-                context = ssl.create_default_context()
-                self._connection = http.client.HTTPSConnection(host, port, timeout=timeout, context=context)
-            else:
-                self._connection = http.client.HTTPConnection(host, port, timeout=timeout)
-        self._connection.request(method, self._path + path, body, self._headers)
-        response = self._connection.getresponse()
-        return response.status, response.read()
 
     # The methods of a document store.
 
@@ -174,32 +158,67 @@ class CouchDocuments:
         checkpoints = [*map(self._checkpoint_of, self._databases)]
         return min(checkpoints), max(checkpoints)
 
+    def _read_note(self, database: str) -> dict[str, Any]:
+        """Return the document that windrow keeps beside the others of a database; it is empty if there is none."""
+        response = self._request("GET", f"/{database}/{_CHECKPOINT_ID}", good=(200, 404), shape=dict)
+        return dict(response.content) if response.status == 200 else {}
+
     def _checkpoint_of(self, database: str) -> int:
-        checkpoint = self._read_number(f"/{database}/{_CHECKPOINT_ID}", "checkpoint", good=(200, 404))
-        if checkpoint < 0:
-            raise self._unexpected_response()
-        return checkpoint
+        return self._number_in(self._read_note(database), "checkpoint")
 
     def identities(self) -> set[int]:
         """Return the identities that are stored beside the checkpoints."""
-        texts = set[str]()
-        for database in self._databases:
-            response = self._request("GET", f"/{database}/{_CHECKPOINT_ID}", good=(200, 404), shape=dict)
-            texts.add(str(response.content.get("records", "")) if response.status == 200 else "")
-        if not all(text.isascii() and text.isdigit() for text in texts - {""}):
+        return {self._large_number_in(self._read_note(database), "records") for database in self._databases} - {0}
+
+    def _large_number_in(self, note: Mapping[str, Any], name: str) -> int:
+        """Return a number that is stored as a text; 0 if there is none."""
+        text = str(note.get(name, "") or "0")
+        if not (text.isascii() and text.isdigit()):
             raise self._unexpected_response()
-        return {int(text) for text in texts - {""}}
+        return int(text)
 
     def _set_checkpoint(self, database: str, number: int, identity: int) -> None:
+        # A number of 62 bits is a text: what a server in JavaScript makes of it is not exact.
+        mark = secrets.randbits(62) + 1
+        document = {"_id": _CHECKPOINT_ID, "checkpoint": number, "records": str(identity), "mark": str(mark)}
         for _ in range(_MAX_ATTEMPTS):
-            response = self._request("GET", f"/{database}/{_CHECKPOINT_ID}", good=(200, 404), shape=dict)
-            # A number of 62 bits is a text: what a server in JavaScript makes of it is not exact.
-            document = {"_id": _CHECKPOINT_ID, "checkpoint": number, "records": str(identity)}
-            if response.status == 200:
-                document["_rev"] = response.content.get("_rev")
-            if self._request("PUT", f"/{database}/{_CHECKPOINT_ID}", document, good=(201, 202, 409)).status != 409:
+            stored = self._read_note(database)
+            revision = {"_rev": stored.get("_rev")} if stored else {}
+            document_path = f"/{database}/{_CHECKPOINT_ID}"
+            if self._request("PUT", document_path, document | revision, good=(201, 202, 409)).status != 409:
                 return
         raise StoreError(f"{self._url}: another client keeps writing the checkpoint of {database}")
+
+    def state(self, database: str) -> DatabaseState:
+        """Return the present state of a database. The count includes design documents."""
+        info = self._request("GET", f"/{database}", shape=dict).content
+        mark = self._large_number_in(self._read_note(database), "mark")
+        return DatabaseState(mark, self._number_in(info, "doc_count"), _sequence_text(info.get("update_seq")))
+
+    def changed_since(self, database: str, state: DatabaseState | None) -> set[str] | None:
+        """Return the ids of the documents that were written or removed since `state`; None if any may have been.
+
+        Sequences are texts that only the server understands, and may differ though nothing has changed.
+        """
+        now = self.state(database)
+        if state is None or now.mark != state.mark:
+            return None
+        if now == state:
+            return set()
+        changed_ids, removed_count, since = set[str](), 0, state.sequence
+        while True:
+            parameters = urlencode({"since": since, "limit": _PAGE_SIZE})
+            page = self._request("GET", f"/{database}/_changes?{parameters}", shape=dict).content
+            rows, last = page.get("results"), _sequence_text(page.get("last_seq"))
+            if not isinstance(rows, list) or not all(map(_is_row, rows)) or (rows and last == since):
+                raise self._unexpected_response()
+            if not rows:
+                break
+            changed_ids |= {row["id"] for row in rows if "id" in row}
+            removed_count += sum(row.get("deleted") is True for row in rows)
+            since = last
+        # Documents that the server purged are in no list of changes.
+        return changed_ids if now.document_count >= state.document_count - removed_count else None
 
     def write(
         self, database: str, documents: Sequence[Mapping[str, Any]], removed: Iterable[str] = ()
@@ -275,15 +294,21 @@ class CouchDocuments:
 
     def _read_existing(self, database: str, ids: Sequence[str]) -> dict[str, StoredDocument]:
         path = f"/{database}/_all_docs?include_docs=true&conflicts=true"
-        rows = self._request_rows("POST", path, {"keys": list(ids)})
+        try:
+            rows = self._request_rows("POST", path, {"keys": list(ids)})
+        except AnswerTooLarge:
+            if len(ids) == 1:
+                raise
+            half = len(ids) // 2
+            return self._read_existing(database, ids[:half]) | self._read_existing(database, ids[half:])
         return {row["doc"]["_id"]: row["doc"] for row in rows if row.get("doc") and not _is_deleted(row)}
 
     def get(self, database: str, ids: Sequence[str]) -> dict[str, StoredDocument]:
-        """Return the existing documents with these ids, by id."""
+        """Return the existing documents with these ids, by id, with the `_conflicts` that a replication left."""
         documents: dict[str, StoredDocument] = {}
         for start in range(0, len(ids), _CHUNK_SIZE):
             documents |= self._read_existing(database, ids[start : start + _CHUNK_SIZE])
-        return {id_: _without_server_fields(document) for id_, document in documents.items()}
+        return {id_: _without_revision(document) for id_, document in documents.items()}
 
     def view(self, database: str, name: str, bounds: ViewRange = FIRST_THOUSAND) -> Iterator[StoredDocument]:
         """Yield the documents in the range `bounds` of the view `name`, in the order that `bounds` states."""
@@ -294,7 +319,7 @@ class CouchDocuments:
         """Yield the documents in the range `bounds` of a view; `bounds.skip` and `bounds.limit` are not applied."""
         low = _make_key(view, bounds.first, bounds.start)
         high = _make_key(view, bounds.first, bounds.end or _HIGHEST_TEXT)
-        parameters: dict[str, Any] = {"reduce": "false", "include_docs": "true", "limit": _PAGE_SIZE}
+        parameters: dict[str, Any] = {"reduce": "false", "limit": _PAGE_SIZE}
         first, last = (high, low) if bounds.descending else (low, high)
         parameters |= {"startkey": json.dumps(first), "endkey": json.dumps(last)}
         parameters["inclusive_end"] = "true" if bounds.descending or len(bounds.first) == len(view.by) else "false"
@@ -303,11 +328,18 @@ class CouchDocuments:
         last_key, seen = None, set[str]()
         while True:
             path = f"/{database}/{DESIGN_ID}/_view/{quote(view.name)}?{urlencode(parameters)}"
-            rows = self._new_rows(self._request_rows("GET", path), seen, last_key)
+            try:
+                page, has_documents = self._request_rows("GET", f"{path}&include_docs=true"), True
+            except AnswerTooLarge:  # the documents are requested one by one
+                page, has_documents = self._request_rows("GET", path), False
+            rows = self._new_rows(page, seen, last_key)
             for row in rows:
-                # A descending query includes the key `bounds.end`.
-                if row.get("doc") and (excluded is None or row.get("key") != excluded):
-                    yield _without_server_fields(row["doc"])
+                if excluded is not None and row.get("key") == excluded:
+                    continue  # a descending query includes the key `bounds.end`
+                id_ = row.get("id", "")
+                document = row.get("doc") if has_documents else self._read_existing(database, [id_]).get(id_)
+                if document:
+                    yield _without_revision(document)
             if (
                 not rows
             ):  # a page may be shorter than asked for, since servers and proxies may have a limit of their own
@@ -337,7 +369,7 @@ class CouchDocuments:
         """Count the documents of a database, except design documents."""
         design_range = urlencode({"startkey": '"_design/"', "endkey": '"_design0"'})
         designs = self._request_rows("GET", f"/{database}/_all_docs?{design_range}")
-        return self._read_number(f"/{database}", "doc_count") - len(designs)
+        return self._number_in(self._request("GET", f"/{database}", shape=dict).content, "doc_count") - len(designs)
 
     def ids(self, database: str) -> Iterator[str]:
         """Yield the ids of all documents of a database, except design documents."""
@@ -358,9 +390,7 @@ class CouchDocuments:
 
     def close(self) -> None:
         """Close the connection."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        self._connection.close()
 
 
 def _make_key(view: DocumentView, first: tuple[str, ...], next_field: str) -> Any:
@@ -429,8 +459,13 @@ def _describe_refusal(refusal: Any) -> str:
     return " ".join(filter(None, (error, reason)))[:300] or "the server gave no reason"
 
 
-def _without_server_fields(document: Mapping[str, Any]) -> StoredDocument:
-    return {name: content for name, content in document.items() if name not in {"_rev", "_conflicts"}}
+def _without_revision(document: Mapping[str, Any]) -> StoredDocument:
+    return {name: content for name, content in document.items() if name != "_rev"}
+
+
+def _sequence_text(sequence: Any) -> str:
+    """Return the text by which a server is asked for the changes after a sequence, which may be any JSON."""
+    return sequence if isinstance(sequence, str) else json.dumps(sequence)
 
 
 def _parse_error(content: bytes) -> Any:

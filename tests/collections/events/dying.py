@@ -21,7 +21,7 @@ from windrow.collections.events.adapter import ADAPTER, projection
 from windrow.collections.events.collection import COLLECTION
 from windrow.config import load
 from windrow.engine.runtime import warm_up
-from windrow.stores import couchdb
+from windrow.stores import couchdb_connection
 
 
 def child(folder: Path, command: str, deadly: int, out: int) -> None:
@@ -47,8 +47,8 @@ def child(folder: Path, command: str, deadly: int, out: int) -> None:
             super().commit()
             pass_moment(deadly)
 
-    sqlite, documents = cast(Any, sqlite3), cast(Any, couchdb.CouchDocuments)
-    connect, send = sqlite.connect, documents._send
+    sqlite, couch = cast(Any, sqlite3), cast(Any, couchdb_connection.CouchConnection)
+    connect, send = sqlite.connect, couch.send
 
     def asked(*arguments: Any) -> Any:
         pass_moment(deadly)
@@ -57,7 +57,7 @@ def child(folder: Path, command: str, deadly: int, out: int) -> None:
         return answer
 
     sqlite.connect = lambda *arguments, **more: connect(*arguments, **({"factory": Connection} | more))
-    documents._send = asked
+    couch.send = asked
     projection.PAGE_SIZE = 3  # several writes of each kind
     workspace = load(folder, environ={}, collections={"events": COLLECTION})
     if command == "run":

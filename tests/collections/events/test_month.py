@@ -5,7 +5,8 @@ from datetime import date
 from tests.collections.events.test_exports import document
 from windrow.collections.events.adapter.databases import EVENT_VIEWS, NEWEST_KEY, SEARCHED_KEYS, EventDatabases
 from windrow.collections.events.adapter.home import _select, _show_month
-from windrow.stores.documents import DocumentDatabase, SqliteDocuments
+from windrow.stores.documents import DocumentDatabase
+from windrow.stores.sqlite_documents import SqliteDocuments
 
 
 def test_a_day_whose_events_follow_many_of_the_evening_before_is_not_free(tmp_path, monkeypatch):

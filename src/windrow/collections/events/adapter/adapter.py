@@ -50,10 +50,11 @@ from windrow.ledger import Ledger
 from windrow.ledger.sessions import RuleCount
 from windrow.model import Level, Source
 from windrow.reasons import Reason
-from windrow.stores.documents import ALL_DOCUMENTS, DocumentStore, SqliteDocuments, StoredDocument, ViewRange
+from windrow.stores.documents import ALL_DOCUMENTS, DocumentStore, StoredDocument, ViewRange
 from windrow.stores.late_attempts import LateAttemptStore
 from windrow.stores.record_versions import Removal
 from windrow.stores.records import RecordStore
+from windrow.stores.sqlite_documents import SqliteDocuments
 
 if TYPE_CHECKING:
     from windrow.adapters.home import Home, HomeView, RequestAnswer

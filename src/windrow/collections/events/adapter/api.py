@@ -30,7 +30,8 @@ from windrow.contract import NOT_MODIFIED, OK
 from windrow.digest import digest
 from windrow.errors import WindrowError
 from windrow.query.tree import is_time_prefix
-from windrow.stores.documents import ALL_DOCUMENTS, SqliteDocuments, StoredDocument, ViewRange
+from windrow.stores.documents import ALL_DOCUMENTS, StoredDocument, ViewRange
+from windrow.stores.sqlite_documents import SqliteDocuments
 
 MAX_EVENTS = 10_000
 """The maximum number of events in a response; a client requests further events with `offset`."""

@@ -20,7 +20,8 @@ from windrow.formats.url import has_web_scheme
 from windrow.ledger import Ledger
 from windrow.model import Site, Source
 from windrow.stores.couchdb import CouchDocuments
-from windrow.stores.documents import DocumentDatabase, DocumentStore, DocumentView, SqliteDocuments
+from windrow.stores.documents import DocumentDatabase, DocumentStore, DocumentView
+from windrow.stores.sqlite_documents import SqliteDocuments
 
 EVENT_VIEWS = (
     DocumentView("all", ("datetime",)),

@@ -35,7 +35,8 @@ from windrow.collections.events.times import parse_utc
 from windrow.errors import UsageError
 from windrow.formats.text import cut_around_difference, spell_value
 from windrow.model import Source
-from windrow.stores.documents import SqliteDocuments, ViewRange
+from windrow.stores.documents import ViewRange
+from windrow.stores.sqlite_documents import SqliteDocuments
 
 _AGENDA, _MONTH = "agenda", "month"
 _API_PATH = "/api/events"
