@@ -1,6 +1,7 @@
 """A store of records that lists late attempts: an attempt is late if its observations changed after it was settled.
 
-It also lists documents that a store of documents refused: those made from records, and those about requests.
+It also lists documents that a store of documents refused: those made from records, and those about requests. And it
+knows the state of each database of documents after the last writing.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from windrow.contract import TypedColumn
+from windrow.stores.documents import DatabaseState
 from windrow.stores.record_versions import AttemptStatement
 from windrow.stores.records import RecordStore
 from windrow.stores.sqlite import close_on_failure, create_or_stand_in
@@ -23,6 +25,9 @@ CREATE TABLE IF NOT EXISTS late_statement (
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS refused_document (
     key TEXT NOT NULL, attempt INTEGER NOT NULL, source TEXT NOT NULL, message TEXT NOT NULL, PRIMARY KEY (key, attempt)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS written_database (
+    name TEXT PRIMARY KEY, mark INTEGER NOT NULL, count INTEGER NOT NULL, sequence TEXT NOT NULL
 ) WITHOUT ROWID;
 CREATE TRIGGER IF NOT EXISTS list_late_statement AFTER INSERT ON observation
 WHEN new.attempt <= coalesce((SELECT value FROM meta WHERE name = 'checkpoint'), 0) BEGIN
@@ -154,6 +159,21 @@ class LateAttemptStore(RecordStore):
         with self._writing():
             self._connection.executemany("DELETE FROM refused_document WHERE key = ? AND attempt = ?", written)
             self._connection.executemany("INSERT OR REPLACE INTO refused_document VALUES (?, ?, ?, ?)", refused)
+
+    def written_state(self, database: str) -> DatabaseState | None:
+        """Return the state that a database of documents had after it was last written, or None if it never was.
+
+        It is in this file, not in the database, since an older copy of the database would have its own older state.
+        """
+        query = "SELECT mark, count, sequence FROM written_database WHERE name = ?"
+        with self._guarded():
+            row = self._connection.execute(query, (database,)).fetchone()
+        return DatabaseState(*row) if row else None
+
+    def set_written_state(self, database: str, state: DatabaseState) -> None:
+        """Record the state that a database of documents has now that it is written."""
+        with self._writing():
+            self._connection.execute("INSERT OR REPLACE INTO written_database VALUES (?, ?, ?, ?)", (database, *state))
 
     def forget(self, attempts: Iterable[int]) -> int:
         """Do what `RecordStore.forget` does, and remove refused documents about requests of these attempts.

@@ -1,7 +1,8 @@
 """Write the documents of both databases from the records and the ledger.
 
 Documents are derived only from stored facts, so that a run after a killed one writes the same documents. A run writes
-the documents that changed since the checkpoint. `pulse` reports progress and returns False if the writing must stop.
+the documents that changed since the checkpoint, and those that others removed or changed in the databases. `pulse`
+reports progress and returns False if the writing must stop.
 """
 
 from __future__ import annotations
@@ -39,6 +40,11 @@ FOREIGN_DOCUMENTS_HINT = (
 """What to do if the databases have documents that were made from other records."""
 # Keys that only documents of windrow have, together: other programs may use one of them.
 _EVENT_KEYS, _LOG_KEYS = frozenset({"uid", "source", "first_seen"}), frozenset({"attempt", "session", "source"})
+_DERIVED, _RESTORED = ("new", "changed"), ("missing", "altered")
+"""How a written document is counted, if there was none and if there was one.
+
+The first pair is for documents that changed since the last run, the second for those that others removed or changed.
+"""
 PAGE_SIZE = 256  # records, documents or ids
 _MAX_DOCUMENTS, _MAX_SIZE = 400, 3_000_000  # documents, and characters of their JSON, in one request to a CouchDB
 
@@ -55,14 +61,15 @@ class EventProjection:
         self._databases = databases
         sources_by_name = {source.name: source for source in sources}
         self._logs = RunLogs(records, ledger, databases, sources_by_name, archive=archive, limits=limits)
-        self._written: Counter[str] = Counter()  # new, changed and shortened documents of events
+        self._written: Counter[str] = Counter()  # documents of events: _DERIVED, _RESTORED and shortened
 
     def run(self, pulse: Callable[[], bool]) -> Derived:
         """Write the documents that changed since the checkpoint; stop if `pulse` returns False. Return a summary.
 
         From checkpoint 0 all documents are written, and other documents of windrow are removed. Refused documents are
-        written again, and so are documents that change because an earlier attempt was read late or again. Raise
-        StoreError if the documents were made from other records.
+        written again, and so are documents that change because an earlier attempt was read late or again, and documents
+        that others removed or changed since the last run, or that a replication left in conflict. Raise StoreError if
+        the documents were made from other records.
         """
         self._write_all(pulse)
         return Derived(self._summarize(), self._describe_refused(), self._logs.failed)
@@ -74,6 +81,8 @@ class EventProjection:
         # None unless all documents are written and others removed
         event_ids: set[str] | None = set() if checkpoint == 0 else None
         log_ids: set[str] | None = set() if checkpoint == 0 else None
+        names = (self._databases.events, self._databases.log)
+        changed_events, changed_logs = map(self._changed_by_others, names) if checkpoint else (set(), set())
         refused = self._records.refused_documents()
         refused_uids = [document.key for document in refused if document.key]
         changed_uids = self._records.changed_keys((checkpoint + 1, last_attempt))
@@ -87,8 +96,38 @@ class EventProjection:
         if event_ids is not None and log_ids is not None:
             self._remove_stale(self._databases.events, event_ids, _EVENT_KEYS)
             self._remove_stale(self._databases.log, log_ids, _LOG_KEYS)
+        if not self._restore_events(checkpoint, changed_events, pulse):
+            return
+        if not self._logs.restore(checkpoint, changed_logs, pulse):
+            return
         self._store.set_checkpoint(last_attempt, self._records.identity())
         self._write_late(last_attempt, pulse)
+        for name in names:
+            self._records.set_written_state(name, self._store.state(name))
+
+    def _changed_by_others(self, database: str) -> set[str] | None:
+        """Return ids that were written or removed since the last run, and may be windrow's; None if any may have been.
+
+        Documents that windrow itself wrote are among them if the last run was killed.
+        """
+        changed_ids = self._store.changed_since(database, self._records.written_state(database))
+        return None if changed_ids is None else {id_ for id_ in changed_ids if " - " in id_}  # as each id of windrow's
+
+    def _restore_events(self, checkpoint: int, changed_ids: set[str] | None, pulse: Callable[[], bool]) -> bool:
+        """Write the documents of records up to `checkpoint` again that are missing or not as windrow wrote them.
+
+        Only `changed_ids` are considered, or all documents if it is None. Return False if `pulse` stopped the writing.
+        """
+        if changed_ids is not None and not changed_ids:
+            return True
+        for uids in _chunks(self._records.changed_keys((1, checkpoint)), PAGE_SIZE):
+            if changed_ids is not None:
+                events = {uid: event for uid in uids if (event := self._event_document(uid, ()))}
+                uids = [uid for uid in events if not changed_ids.isdisjoint(_possible_ids(uid, events[uid]))]  # noqa: PLW2901
+            self._write_events(uids, None, kinds=_RESTORED)
+            if not pulse():
+                return False
+        return True
 
     def differences(self) -> Iterator[str]:
         """Yield a message for each document that is missing or wrong, or belongs to no event or run. Write nothing."""
@@ -144,7 +183,9 @@ class EventProjection:
         unread = f"; {counted(rejected, 'event')} could not be read: see windrow why ADDRESS" if rejected else ""
         shortened_count = self._written["shortened"] + self._logs.shortened
         shortened = f"; {counted(shortened_count, 'document')} written without source_text, as the store refused it"
-        notes = [unread, shortened if shortened_count else ""]
+        restored_count = sum(self._written[kind] for kind in _RESTORED) + self._logs.restored
+        restored = f"; {counted(restored_count, 'document')} written again that others had removed or changed"
+        notes = [restored if restored_count else "", unread, shortened if shortened_count else ""]
         if self._logs.unreadable:
             notes.append(
                 f"; {counted(self._logs.unreadable, 'log')} without source_text, as the response cannot be read in the"
@@ -165,33 +206,34 @@ class EventProjection:
                 yield stale_ids
 
     def _write_events(
-        self, uids: Sequence[str], current_ids: set[str] | None, removed_ids: Mapping[str, Sequence[str]] | None = None
-    ) -> None:
+        self, uids: Sequence[str], current_ids: set[str] | None,
+        removed_ids: Mapping[str, Sequence[str]] | None = None, kinds: tuple[str, str] = _DERIVED,
+    ) -> None:  # fmt: skip
         """Write the documents of events that changed, and remember those that the store refuses.
 
         The ids of the documents are added to `current_ids`, unless it is None. `removed_ids` is a dict from uid to the
         ids that the event had in removed versions. If no version of such an event is left, its documents are removed.
+        The documents are counted as one of `kinds`, the first if there was none.
         """
         removed_ids = removed_ids or {}
         event_documents = {uid: self._event_document(uid, removed_ids.get(uid, ())) for uid in uids}
         events = {uid: event for uid, event in event_documents.items() if event is not None}
         self._remove_events({uid: removed_ids[uid] for uid in uids if uid in removed_ids and uid not in events})
         refused: list[RefusedDocument] = []
-        for changes in self._plan_events(events, current_ids):
+        for changes in self._plan_events(events, current_ids, kinds):
             refused += self._write(changes)
         self._records.replace_refused(((uid, 0) for uid in uids), refused)
 
     def _plan_events(
-        self, events: Mapping[str, EventDocument], current_ids: set[str] | None
+        self, events: Mapping[str, EventDocument], current_ids: set[str] | None, kinds: tuple[str, str] = _DERIVED
     ) -> Iterator[DocumentChanges]:
         """Yield the changes that bring the stored documents of events up to date; `events` is a dict from uid to event.
 
         The current ids of the documents are added to `current_ids`, unless it is None.
         """
-        plain_ids = {uid: (event.document["_id"], *event.previous_ids) for uid, event in events.items()}
-        possible_ids = [plain_id for own_ids in plain_ids.values() for plain_id in own_ids]
-        possible_ids += [distinct_id(plain_id, uid) for uid, own_ids in plain_ids.items() for plain_id in own_ids]
-        stored_documents = self._store.get(self._databases.events, list(dict.fromkeys(possible_ids)))
+        own_ids = {uid: _possible_ids(uid, event) for uid, event in events.items()}
+        possible_ids = dict.fromkeys(id_ for ids in own_ids.values() for id_ in ids)
+        stored_documents = self._store.get(self._databases.events, list(possible_ids))
         uid_by_id: dict[str, str] = {id_: str(document.get("uid")) for id_, document in stored_documents.items()}
         unmoved: list[dict[str, Any]] = []
         moved: list[DocumentChanges] = []
@@ -206,13 +248,12 @@ class EventProjection:
             if current_ids is not None:
                 current_ids.add(id_now)
             stored = stored_documents.get(id_now)
-            own_ids = [id_ for plain_id in plain_ids[uid] for id_ in (plain_id, distinct_id(plain_id, uid))]
-            former_ids = [id_ for id_ in own_ids if id_ != id_now and uid_by_id.get(id_) == uid]
+            former_ids = [id_ for id_ in own_ids[uid] if id_ != id_now and uid_by_id.get(id_) == uid]
             for id_ in former_ids:
                 uid_by_id.pop(id_)
             to_write = [] if is_stored(stored, document) else [document]
             if to_write:
-                self._written["new" if stored is None and not former_ids else "changed"] += 1
+                self._written[kinds[0] if stored is None and not former_ids else kinds[1]] += 1
             if former_ids:
                 moved.append(DocumentChanges(to_write, former_ids))
             else:
@@ -246,6 +287,12 @@ class EventProjection:
         stored = self._store.get(self._databases.events, sorted(ids)) if ids else {}
         if stale_ids := [id_ for id_, document in stored.items() if document.get("uid") in ids_by_uid]:
             self._store.write(self._databases.events, (), stale_ids)
+
+
+def _possible_ids(uid: str, event: EventDocument) -> list[str]:
+    """Return the ids under which an event's document may be stored: its present one and the previous ones."""
+    plain_ids = (str(event.document["_id"]), *event.previous_ids)
+    return [id_ for plain_id in plain_ids for id_ in (plain_id, distinct_id(plain_id, uid))]
 
 
 def describe_foreign(store: DocumentStore, records: LateAttemptStore) -> str:

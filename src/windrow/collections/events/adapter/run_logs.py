@@ -13,6 +13,7 @@ from windrow.collections.events.collection import ADDRESS, COLLECTION
 from windrow.collections.events.documents import MISSING, ParserRun, RequestedAddress, is_stored, log_document
 from windrow.collections.events.readers.by_fields import decode_text
 from windrow.collections.events.reading import parser_of
+from windrow.collections.events.times import format_utc
 from windrow.content.charset import decode
 from windrow.contract import CAPTURED, DRIFT, REQUEST, ROBOTS
 from windrow.engine.requests.answers import body_of
@@ -64,6 +65,7 @@ class RunLogs:
         self._archive = archive
         self._limits = limits
         self.written = 0  # logs
+        self.restored = 0  # logs that others had removed or changed
         self._runs_by_id: dict[str, tuple[int, str]] = {}  # of the logs written: id -> (session, source)
         self.rejected = 0  # events that could not be read, in the logs written
         self.shortened = 0  # logs written without their source_text
@@ -80,7 +82,23 @@ class RunLogs:
         """
         for runs in self._sessions(checkpoint, last_attempt, late_attempts):
             for run in self._parser_runs(runs):
-                self.write_log(run, log_ids)
+                self.written += self.write_log(run, log_ids)
+            if not pulse():
+                return False
+        return True
+
+    def restore(self, checkpoint: int, changed_ids: set[str] | None, pulse: Callable[[], bool]) -> bool:
+        """Write the logs up to `checkpoint` again that were changed; return False if `pulse` stopped the writing.
+
+        `changed_ids` are the ids of changed documents; None if any log may have been changed.
+        """
+        if changed_ids is not None and not changed_ids:
+            return True
+        times = None if changed_ids is None else {*map(_time_in_id, changed_ids)}
+        for runs in self._sessions(0, checkpoint, ()):
+            for run in self._parser_runs(runs):
+                if times is None or format_utc(run.addresses[0].requested_at) in times:
+                    self.restored += self.write_log(run, None)
             if not pulse():
                 return False
         return True
@@ -108,8 +126,8 @@ class RunLogs:
                 return document, stored
             ordinal += 1
 
-    def write_log(self, run: ParserRun, log_ids: set[str] | None) -> None:
-        """Write the log of a run, unless it is stored already.
+    def write_log(self, run: ParserRun, log_ids: set[str] | None) -> bool:
+        """Write the log of a run, unless it is stored already; return whether it was not.
 
         If a new run of the latest session failed or drifted, a failed task is added. The id of the log is added
         to `log_ids`, unless it is None.
@@ -119,12 +137,11 @@ class RunLogs:
         if log_ids is not None:
             log_ids.add(document["_id"])
         refused: list[RefusedDocument] = []
-        if not is_stored(stored, document):
+        if is_missing := not is_stored(stored, document):
             is_failure = bool(document.get("drift")) or document["outcome"] == "failed"
             if is_failure and stored is None and run.session == max(self._ledger.sessions.numbers(), default=0):
                 self.add_failed_task(document)
             written = self._databases.write(self._database, [document])
-            self.written += 1
             self.shortened += written.shortened
             self.rejected += document.get("rejected", 0)
             refused = [
@@ -132,6 +149,7 @@ class RunLogs:
                 for id_, reason in written.refused.items()
             ]
         self._records.replace_refused([("", run.attempt)], refused)
+        return is_missing
 
     def remove_former(self) -> None:
         """Remove earlier logs of the written runs: a log gets a new id when its result changes."""
