@@ -158,6 +158,16 @@ def test_changes_are_known_by_the_number_of_documents_if_the_list_of_changes_doe
         assert store.changed_since("a", state) is None
         store.write("a", (), ["d2"])
         assert store.changed_since("a", state) is None
-        couch.change = lambda _method, path, answer: (200, {"results": 7}) if "_changes" in path else answer
-        with pytest.raises(StoreError, match="not from CouchDB"):
-            store.changed_since("a", state)
+        changes = [{"results": 7, "last_seq": 9}, {"results": []}, {"results": [{"id": "d1"}], "last_seq": "2-opaque"}]
+        for content in changes:
+            couch.change = lambda _, path, answer, content=content: (200, content) if "_changes" in path else answer
+            with pytest.raises(StoreError, match="not from CouchDB"):
+                store.changed_since("a", state)
+        for info in (
+            {"doc_count": 1 << 63, "update_seq": 1},
+            {"doc_count": 1},
+            {"doc_count": 1, "update_seq": "\ud800"},
+        ):
+            couch.change = lambda _, path, answer, info=info: (200, info) if path == "/a" else answer
+            with pytest.raises(StoreError, match="not from CouchDB"):
+                store.state("a")

@@ -32,6 +32,7 @@ _PAGE_SIZE = 500  # rows of a view or list that are requested at a time
 _MAX_ATTEMPTS = 5
 _TOO_LARGE = 413
 _REFUSALS = (400, _TOO_LARGE)  # statuses for a document that the server does not accept
+_MAX_INTEGER = (1 << 63) - 1  # that SQLite can store, which keeps the state of each database
 _HIGHEST_TEXT = "\ufff0"  # sorts after every text in CouchDB
 
 
@@ -144,9 +145,17 @@ class CouchDocuments:
 
     def _number_in(self, content: Mapping[str, Any], name: str) -> int:
         number = content.get(name, 0)
-        if not isinstance(number, int) or isinstance(number, bool) or number < 0:
+        if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number <= _MAX_INTEGER:
             raise self._unexpected_response()
         return number
+
+    def _sequence_in(self, content: Mapping[str, Any], name: str) -> str:
+        """Return the text by which a server is asked for the changes after a sequence, which may be any JSON."""
+        sequence = content.get(name)
+        text = sequence if isinstance(sequence, str) else json.dumps(sequence)
+        if sequence is None or not text.isascii():
+            raise self._unexpected_response()
+        return text
 
     def _unexpected_response(self) -> StoreError:
         return StoreError(f"{self._url}: the response is not from CouchDB", hint="check the setting events.documents")
@@ -173,9 +182,9 @@ class CouchDocuments:
     def _large_number_in(self, note: Mapping[str, Any], name: str) -> int:
         """Return a number that is stored as a text; 0 if there is none."""
         text = str(note.get(name, "") or "0")
-        if not (text.isascii() and text.isdigit()):
+        if not (text.isascii() and text.isdigit() and len(text) < 20):
             raise self._unexpected_response()
-        return int(text)
+        return self._number_in({name: int(text)}, name)
 
     def _set_checkpoint(self, database: str, number: int, identity: int) -> None:
         # A number of 62 bits is a text: what a server in JavaScript makes of it is not exact.
@@ -193,7 +202,7 @@ class CouchDocuments:
         """Return the present state of a database. The count includes design documents."""
         info = self._request("GET", f"/{database}", shape=dict).content
         mark = self._large_number_in(self._read_note(database), "mark")
-        return DatabaseState(mark, self._number_in(info, "doc_count"), _sequence_text(info.get("update_seq")))
+        return DatabaseState(mark, self._number_in(info, "doc_count"), self._sequence_in(info, "update_seq"))
 
     def changed_since(self, database: str, state: DatabaseState | None) -> set[str] | None:
         """Return the ids of the documents that were written or removed since `state`; None if any may have been.
@@ -209,7 +218,7 @@ class CouchDocuments:
         while True:
             parameters = urlencode({"since": since, "limit": _PAGE_SIZE})
             page = self._request("GET", f"/{database}/_changes?{parameters}", shape=dict).content
-            rows, last = page.get("results"), _sequence_text(page.get("last_seq"))
+            rows, last = page.get("results"), self._sequence_in(page, "last_seq")
             if not isinstance(rows, list) or not all(map(_is_row, rows)) or (rows and last == since):
                 raise self._unexpected_response()
             if not rows:
@@ -461,11 +470,6 @@ def _describe_refusal(refusal: Any) -> str:
 
 def _without_revision(document: Mapping[str, Any]) -> StoredDocument:
     return {name: content for name, content in document.items() if name != "_rev"}
-
-
-def _sequence_text(sequence: Any) -> str:
-    """Return the text by which a server is asked for the changes after a sequence, which may be any JSON."""
-    return sequence if isinstance(sequence, str) else json.dumps(sequence)
 
 
 def _parse_error(content: bytes) -> Any:
