@@ -117,7 +117,8 @@ SOURCE = (
         "fields",
         _TEXT_TABLE,
         {},
-        "paths or selectors of id, title, start, end, all_day, description, url, status, location, branch, entity",
+        "paths or selectors of id, title, start, start_time, end, end_time, all_day, description, url, status, "
+        "location, branch, entity; start_time and end_time are for a time of day in a field of its own",
     ),
     Setting("extra", _TEXT_TABLE, {}, "further keys of an event, and their paths or selectors"),
     Setting("time_formats", TEXTS, [], "strptime patterns of times, tried in this order"),

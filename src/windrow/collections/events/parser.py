@@ -43,7 +43,8 @@ class ParserRules:
     """One version of a parser's rules, for documents that were fetched on the day `since` (UTC) or later.
 
     `items` selects the events in a document. `fields` selects the values in an event (id, title, start, end, all_day,
-    description, url, status, location, branch, entity), and `extra` selects the values of further keys. Their syntax
+    description, url, status, location, branch, entity), also `start_time` and `end_time` if the time of day is in a
+    field of its own; `extra` selects the values of further keys. Their syntax
     depends on the `reader`. `time_formats` are strptime patterns of times. `naive_timezone` is "UTC" if times without a
     zone are in UTC, and empty if they are in the source's zone. `statuses` is a dict from the source's words to
     windrow's statuses. `next_page` selects the address of the next page; `?NAME` counts up a parameter. `root` is the
@@ -74,7 +75,7 @@ class ParserRules:
     exclusive_end: bool = False
 
 
-UID_FIELDS = ("id", "title", "start", "location")
+UID_FIELDS = ("id", "title", "start", "start_time", "location")
 UID_RULES = ("reader", "time_formats", "naive_timezone", "html_fields")
 """The rules of a parser on which the uids of events depend, besides its zone and its rules for UID_FIELDS."""
 

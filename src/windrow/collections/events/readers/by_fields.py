@@ -20,9 +20,10 @@ from windrow.collections.events.readers.expressions import (
     json_to_text,
     read_extra,
 )
+from windrow.collections.events.readers.field_times import JoinedTime, join_day_and_time, span_of
 from windrow.collections.events.readers.html_text import visible_text
 from windrow.collections.events.status_words import FieldStatus, note_text, read_status
-from windrow.collections.events.times import EventSpan, EventTime, from_day, from_zoned, read_span
+from windrow.collections.events.times import EventSpan, EventTime, from_day, from_zoned
 from windrow.content.tree import parse
 from windrow.contract import Request
 from windrow.errors import StepError
@@ -75,11 +76,16 @@ def build_event(
     def field(name: str) -> str | None:
         return evaluate(fields[name], lookup) if name in fields else None
 
+    def joined_time(name: str) -> JoinedTime:
+        text, time_text = field(name) or "", field(f"{name}_time")
+        return JoinedTime(text) if time_text is None else join_day_and_time(document, text, time_text)
+
     title, source_id = field("title") or "", field("id") or ""
     if title.strip() in document.rules.placeholders:
         return SkippedPart(Reason.PLACEHOLDER, (title or text)[:200], source_id)
     status, status_note = status_of(document, field("status") or "")
-    start_text = field("start") or ""
+    start_text, time_note, written_status = joined_time("start")
+    status = written_status or status if status in {"", "scheduled"} else status
     span = span_of(document, start_text)
     start = span.start if span else None
     if start is None and source_id and status == "withdrawn":
@@ -90,7 +96,11 @@ def build_event(
     is_whole_day = (field("all_day") or "").lower() in _YES_WORDS
     start = _whole_day(document, start, start_text) if is_whole_day else start
     is_day_after = document.rules.exclusive_end or bool(lookup_json and _has_day_after(lookup_json("end")))
-    end, end_note = read_end(document, field("end"), span._replace(start=start), is_day_after=is_day_after)
+    end_text, written_end, _ = joined_time("end")
+    end, end_note = read_end(
+        document, end_text if {"end", "end_time"} & fields.keys() else None, span._replace(start=start),
+        is_day_after=is_day_after,
+    )  # fmt: skip
     url = field("url")
     extra = read_extra(document.rules.extra, lookup, lookup_json)
     description = field("description")
@@ -99,7 +109,11 @@ def build_event(
     if description and "description" in document.rules.html_fields:
         description = remove_markup(description)
     unknown_time = note_text(start_text) if start.all_day and _UNKNOWN_TIME.search(start_text) else ""
-    notes = {"time_note": start.note or unknown_time, "status_note": status_note, "end_note": end_note}
+    notes = {
+        "time_note": start.note or time_note or unknown_time,
+        "status_note": status_note,
+        "end_note": written_end or end_note,
+    }
     extra |= {name: note for name, note in notes.items() if note}
     return RawEvent(
         source_id, title, start, text, end, description,
@@ -208,12 +222,6 @@ def join_url(base: str, url: str) -> str:
         return urljoin(base, url)
     except ValueError:
         return ""
-
-
-def span_of(document: SourceDocument, text: str) -> EventSpan | None:
-    """Parse a time or a range with the rules for its document; return None if it is empty or cannot be parsed."""
-    rules = document.rules
-    return read_span(text, document.zone, rules.time_formats, rules.naive_timezone, document.visited) if text else None
 
 
 def status_of(document: SourceDocument, text: str) -> FieldStatus:

@@ -33,7 +33,6 @@ from windrow.collections.events.readers.by_fields import (
     parse_json,
     read_end,
     remove_day,
-    span_of,
     value_at_path,
 )
 from windrow.collections.events.readers.by_path import (
@@ -46,10 +45,11 @@ from windrow.collections.events.readers.by_path import (
     xml_tree,
 )
 from windrow.collections.events.readers.expressions import json_to_text, read_extra
+from windrow.collections.events.readers.field_times import span_of
 from windrow.collections.events.readers.paging import count_up
 from windrow.collections.events.readers.repetitions import CUT_SERIES
 from windrow.collections.events.readers.schedules import ScheduleWindow, find_occurrences
-from windrow.collections.events.status_words import note_text, read_status
+from windrow.collections.events.status_words import read_status
 from windrow.content.json_ld import decode_json_ld
 from windrow.content.tree import parse
 from windrow.contract import Request
@@ -136,8 +136,9 @@ _LEGISTAR_PAGE_SIZE = 1000
 """The maximum number of meetings in a response of Legistar."""
 
 _LEGISTAR_FIELDS = {
-    "id": "EventGuid|EventId", "title": "EventBodyName", "start": "{Day} {EventTime}", "description": "EventComment",
-    "url": "EventInSiteURL", "location": "EventLocation", "status": "EventAgendaStatusName",
+    "id": "EventGuid|EventId", "title": "EventBodyName", "start": "EventDate", "start_time": "EventTime",
+    "description": "EventComment", "url": "EventInSiteURL", "location": "EventLocation",
+    "status": "EventAgendaStatusName",
 }  # fmt: skip
 _LEGISTAR_EXTRA = {
     "legistar_id": "EventId", "agenda_url": "EventAgendaFile", "minutes_url": "EventMinutesFile",
@@ -168,27 +169,9 @@ def read_legistar(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
         if not isinstance(meeting, dict) or "EventDate" not in meeting:
             yield SkippedPart(Reason.INCOMPLETE_RECORD, f"entry {number + 1} of the list is not a meeting with a date")
             continue
-        fields = {**meeting, "Day": (json_to_text(meeting["EventDate"]) or "")[:10]}
-        time_text = " ".join((json_to_text(meeting.get("EventTime")) or "").split())
-        has_words_only = bool(time_text) and not any(character.isdigit() for character in time_text)
-        if has_words_only:  # such as "Cancelled", or "Immediately following the Budget Committee"
-            fields["EventTime"] = ""
         text = json.dumps(meeting, ensure_ascii=False)
-        lookup_json = partial(value_at_path, fields)
-        part = build_event(document, lambda path, find=lookup_json: json_to_text(find(path)), text, lookup_json)  # type: ignore[misc]
-        yield _note_words_of_time(part, time_text) if has_words_only and isinstance(part, RawEvent) else part
-
-
-def _note_words_of_time(event: RawEvent, time_text: str) -> RawEvent:
-    """Return a meeting with a note of the words that it has in place of a time.
-
-    A meeting without a status, or that is scheduled, gets the status that the words state, such as `cancelled`.
-    """
-    note = note_text(time_text)
-    status = (
-        event.status if event.status not in {"", "scheduled"} else read_status(time_text, {}).status or event.status
-    )
-    return event._replace(status=status, extra={**event.extra, "time_note": note})
+        lookup_json = partial(value_at_path, meeting)
+        yield build_event(document, lambda path, find=lookup_json: json_to_text(find(path)), text, lookup_json)  # type: ignore[misc]
 
 
 def next_legistar_page(document: SourceDocument) -> str:
