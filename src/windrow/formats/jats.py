@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from windrow.errors import StepError
+from windrow.formats.months import month_number
 from windrow.formats.xml import admit, build_tree, repair_references
 from windrow.model import Limits
 from windrow.reasons import Reason
@@ -33,7 +34,6 @@ _PARTS = ("body", "back", "floats-group", "sub-article", "response")
 _ISO_DATE = re.compile(r"[12]\d{3}(?:-\d\d(?:-\d\d)?)?", re.ASCII)
 _YEAR_SEARCH = re.compile(r"\b[12]\d{3}\b", re.ASCII).search  # of a date that is a text, such as `1 May 2020`
 _ONE_OR_TWO_DIGITS = re.compile(r"\d\d?", re.ASCII).fullmatch
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DOI = r"(10\.\d{3,9}(?:\.\d{1,9})*/\S*[^\s.,;:])"  # without the signs and words after it
 _DOI_SEARCH, _DOI_ADDRESS_SEARCH = re.compile(_DOI).search, re.compile(rf"\bdoi\.org/{_DOI}", re.IGNORECASE).search
 _LINK = "{http://www.w3.org/1999/xlink}href"
@@ -201,10 +201,8 @@ def _iso_date(element: Any) -> str:
     if _ISO_DATE.fullmatch(stated := element.get("iso-8601-date", "")[:10]):
         return str(stated)
     year, month, day = (_text(element.find(f".//{name}")) for name in ("year", "month", "day"))
-    number = int(month) if _ONE_OR_TWO_DIGITS(month) else next(
-        (number for number, name in enumerate(_MONTHS, 1) if month[:3].lower() == name), 0
-    )  # fmt: skip
-    if not year or not 1 <= number <= len(_MONTHS):
+    number = int(month) if _ONE_OR_TWO_DIGITS(month) else month_number(month[:3])
+    if not year or not 1 <= number <= 12:
         match = _YEAR_SEARCH(year or _text(element))
         return match[0] if match else year
     return f"{year}-{number:02}-{int(day):02}" if _ONE_OR_TWO_DIGITS(day) else f"{year}-{number:02}"

@@ -1,4 +1,4 @@
-"""Read times in web documents: dates of HTTP and mail, ISO 8601, dates in numbers or with an English month name."""
+"""Read times in web documents: dates of HTTP and mail, ISO 8601, dates in numbers or with the name of a month."""
 
 from __future__ import annotations
 
@@ -17,16 +17,6 @@ _ISO_DAY = re.compile(
     r"(?<![\w/.-])(\d{4})([-/.])(\d\d)\2(\d\d)(?!\d)|^(\d{4})()(\d\d)(\d\d)(?!\d)", re.ASCII
 )  # fmt: skip
 _DAY_MONTH_YEAR = re.compile(r"(\d{1,2})([/.])(\d{1,2})\2(\d{4})(?!\d)", re.ASCII)
-MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
-"""The first three letters of the English names of months, in order."""
-_MONTH_NAME = r"(?P<month>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
-_ENGLISH_DATES = (
-    re.compile(rf"\b{_MONTH_NAME}\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th)?,?\s+(?P<year>\d{{4}})\b",
-               re.ASCII | re.IGNORECASE),
-    re.compile(rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?[\s-]+(?:of\s+)?{_MONTH_NAME},?[\s-]+(?P<year>\d{{4}})\b",
-               re.ASCII | re.IGNORECASE),
-    re.compile(rf"\b(?P<year>\d{{4}})[\s-]+{_MONTH_NAME}[\s-]+(?P<day>\d{{1,2}})\b", re.ASCII | re.IGNORECASE),
-)  # fmt: skip
 _CLOCK = re.compile(r"\d[:.]\d")
 _OFFSET = re.compile(
     r"(?:(?<=:\d\d:\d\d)|\s+|\s*(?:GMT|UTC?)\s*)([+-]\d\d):?(\d\d)(?=\s*(?:\([^()]*\))?\Z)", re.ASCII | re.IGNORECASE
@@ -42,8 +32,6 @@ _TIME_SIGN = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 """Matches what may be a part of a time of day."""
-_WORDS_BEFORE = re.compile(rf"(?:\D*?[a-z])??\W*?(?=\b(?:(?i:{_MONTH_NAME})\s+)?\d)", re.ASCII)
-"""Matches the words before a time; the last one is not in capitals, as the name of a zone would be."""
 _WORDS_AFTER = re.compile(r"(?:\s*[|\u00b7\u2022\u2013\u2014]|\s+(?=by\b))(?!\W*[A-Z]{1,5}\W*$)\D*$")
 """Matches the words after a time and a separator, except one word in capitals, which may be the name of a zone."""
 _FIRST_YEAR = 1_500
@@ -153,17 +141,14 @@ def _find_day(text: str) -> tuple[datetime, int, int] | None:
         first_number, separator, second_number, year = numeric.groups()
         day, month = int(first_number), int(second_number)
         if separator == "/":
-            if day <= len(MONTHS) and month <= len(MONTHS) and day != month:
+            if day <= 12 and month <= 12 and day != month:
                 return None
-            if day <= len(MONTHS):
+            if day <= 12:
                 day, month = month, day
         return datetime(int(year), month, day), numeric.start(), numeric.end()  # noqa: DTZ001 - it has no zone
-    for pattern in _ENGLISH_DATES:
-        if match := pattern.search(text):
-            month = MONTHS.index(match["month"][:3].lower()) + 1
-            day = datetime(int(match["year"]), month, int(match["day"]))  # noqa: DTZ001 - it has no zone
-            return day, match.start(), match.end()
-    return None
+    from windrow.formats.months import find_named_day  # noqa: PLC0415 few texts need its large patterns
+
+    return find_named_day(text)
 
 
 def _read_written_time(text: str) -> datetime | None:
@@ -174,9 +159,9 @@ def _read_written_time(text: str) -> datetime | None:
     day, start, end = dated_span
     if not _TIME_SIGN.search(f"{text[:start]};{text[end:]}"):
         return day
-    from windrow.formats.time_of_day import split_time_of_day  # noqa: PLC0415 few texts need its large patterns
+    from windrow.formats.months import remove_words_before  # noqa: PLC0415 few texts need its large patterns
+    from windrow.formats.time_of_day import split_time_of_day  # noqa: PLC0415 the same
 
-    words_before = _WORDS_BEFORE.match(text)
-    dated_text = _WORDS_AFTER.sub("", text[words_before.end() if words_before else 0 :])
+    dated_text = _WORDS_AFTER.sub("", remove_words_before(text))
     parts = split_time_of_day(" ".join(dated_text.split()))  # JavaScript writes narrow spaces
     return parts.time.start.on_day(day, None) if parts and parts.time else None

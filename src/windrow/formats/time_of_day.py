@@ -12,6 +12,7 @@ from datetime import datetime, timedelta, timezone, tzinfo
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
+from windrow.formats.months import AFTER_YEAR, BEFORE_MONTH, BEFORE_YEAR, MONTH_NAME
 from windrow.formats.utc_offset import is_utc_offset
 
 _IANA_ZONES = {
@@ -70,14 +71,13 @@ _CLOCK_TIME = re.compile(
     rf"){_ZONE}",
     re.IGNORECASE | re.ASCII,
 )
-_MONTH = r"(?:jan|feb|mar(?!ras)|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"  # marraskuu is November
 _DATE = re.compile(
     r"(?<![\w/.:-])(?:(?<!\d)(?<!\d\s)am\s+)?(?P<date>"
     r"\d{4}(?P<iso_mark>[-/.])\d{1,2}(?P=iso_mark)\d{1,2}(?!\d)(?:t(?=\d))?|\d{8}(?!\d)(?:t(?=\d))?"
     r"|\d{1,2}(?P<mark>[/.])\d{1,2}(?P=mark)\d{4}(?!\d)"
-    rf"|{_MONTH}\s+\d{{1,2}}(?:st|nd|rd|th)?,?\s+\d{{4}}\b"
-    rf"|\d{{1,2}}(?:st|nd|rd|th|\.)?[\s-]+(?:of\s+|de\s+)?{_MONTH},?[\s-]+(?:de\s+)?\d{{4}}\b"
-    rf"|\d{{4}}[\s-]+{_MONTH}[\s-]+\d{{1,2}}\b)",
+    rf"|{MONTH_NAME}\s+\d{{1,2}}(?:st|nd|rd|th)?,?\s+\d{{4}}\b"
+    rf"|\d{{1,2}}(?:st|nd|rd|th|er|\.)?{BEFORE_MONTH}{MONTH_NAME}{BEFORE_YEAR}\d{{4}}\b(?:\s+(?:r\.|r\b|\u0433\.|\u0440\.))?"
+    rf"|\d{{4}}{AFTER_YEAR}{MONTH_NAME}[\s-]+\d{{1,2}}\b(?:\s+d\.)?|\d{{4}}\.\s+gada\s+\d{{1,2}}\.\s+{MONTH_NAME})",
     re.IGNORECASE | re.ASCII,
 )
 _CLOCK_INSIDE = re.compile(
@@ -209,15 +209,13 @@ def split_time_of_day(text: str) -> DayAndTime | None:
 
 
 def _plain_date(date: re.Match[str]) -> str:
-    """Return a matched date in a form that `read_page_time` reads: without `de` and some dots, or in ISO 8601.
+    """Return a matched date in a form that `read_page_time` reads, with numbers of two digits in ISO 8601.
 
     >>> _plain_date(_DATE.search("24. de noviembre de 2026")), _plain_date(_DATE.search("2026-9-1T18:00"))
-    ('24 noviembre 2026', '2026-09-01')
+    ('24. de noviembre de 2026', '2026-09-01')
     """
     text = date["date"].rstrip("Tt")
-    if date["iso_mark"]:
-        return "-".join(f"{number:0>2}" for number in text.split(date["iso_mark"]))
-    return text if date["mark"] else " ".join(re.sub(r"\bde\b|\.(?=\s)", " ", text).split())
+    return "-".join(f"{number:0>2}" for number in text.split(date["iso_mark"])) if date["iso_mark"] else text
 
 
 def _join_range(

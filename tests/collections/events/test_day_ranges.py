@@ -21,7 +21,7 @@ RANGES = [
 UNREADABLE = [
     "December 5-3, 2026", "3-5 December 2026, 10:00", "December 30, 2026 - January 2, 2027, 10 am",
     "3-5 December 2026, 10:00 - 12:00", "Meeting: 3-5 December 2026, 10:00", "3-5 December 2026, 10:00:00 Uhr",
-    "3.-5. Dezember 2026", "December 30 - Foo 2, 2027", "Thursday December 31 - 40, 2026",
+    "3.-5. listopada 2026", "December 30 - Foo 2, 2027", "Thursday December 31 - 40, 2026",
 ]  # fmt: skip
 RANGES_OF_TIMES = [
     ("5 December 2026, 10:00 - 12:00", "2026-12-05T15:00:00Z", "2026-12-05T17:00:00Z"),

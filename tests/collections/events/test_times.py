@@ -55,6 +55,10 @@ DAYS = """
 2026-11-24|20261124|2026/11/24|2026-W48-2|24.11.2026|11/24/2026|24/11/2026|November 24, 2026|Nov. 24, 2026|Nov 24 2026
 24 November 2026|24-Nov-2026|Tuesday, November 24, 2026|Tue 24 Nov 2026|November 24th, 2026|the 24th of November 2026
 24.-26.11.2026|24.11. - 26.11.2026|November 24 and 25, 2026|24.11.2026 ganzt\u00e4gig|November 24, 2026 (all day)|November 24, 2026, time to be announced
+24 \u039d\u03bf\u03b5\u03bc\u03b2\u03c1\u03af\u03bf\u03c5 2026|24 \u039d\u039f\u0395\u039c\u0392\u03a1\u0399\u039f\u03a5 2026|24 \u043d\u043e\u044f\u0431\u0440\u044f 2026 \u0433.|24 \u043b\u0438\u0441\u0442\u043e\u043f\u0430\u0434\u0430 2026 \u0440.|24 \u043d\u043e\u0435\u043c\u0432\u0440\u0438 2026 \u0433.|24. \u043d\u043e\u0432\u0435\u043c\u0431\u0430\u0440 2026.
+24. novembra 2026|24. listopadu 2026|24. studenoga 2026.|2026. november 24.|2026 m. lapkri\u010dio 24 d.|2026. gada 24. novembris|24. marraskuuta 2026
+24 Kas\u0131m 2026|24 KASIM 2026|24 de novembre de 2026|24 noiembrie 2026|24 n\xebntor 2026|24 ta' Novembru 2026|24 Samhain 2026|24 Tachwedd 2026
+24. n\xf3vember 2026|mardi 24 novembre 2026|noviembre 24, 2026|24 de noviembre del 2026|24. nov. 2026
 """.strip().replace("\n", "|").split("|")  # fmt: skip
 
 REFUSED = """
@@ -72,7 +76,7 @@ Nov 24, 2026 7:00 \u03c1m|Nov 24, 2026 07:00:PM|Nov 24, 2026 7:00PM_PST|Nov 24, 
 24.11.2026 20:00 - 18:00|24.11.2026 13:30-13:00|24.11.2026 20.00-18.00|24.11.2026 20h00 - 18h00|Nov 24, 2026 2000 hrs - 1800 hrs
 Nov 24, 2026 8 pm - 6 pm|Nov 24, 2026 10 am - 9 am|Nov 24, 2026 15-2 pm|Nov 24, 2026 8 pm to 18:00|Nov 24, 2026 between 8 PM and 6 PM
 Nov 24, 2026 2000-1800|24.11.2026 18:30-18|24.11.2026 9:00 - 5:00|Nov 24, 2026 9 AM; Nov 25, 2026 10 AM|2026-11-24, 2026-11-25|24, 25, 26 Nov 2026|November 24 and 26, 2026|2026-11-24 - 26|2026-11-24..26|Nov 24, 2026 1800-2430|Nov 24, 2026 6-25 pm
-Registration until Nov 20, 2026; event Nov 24, 2026 7 PM|Nov 24, 2026 until 18:00|Week of November 24, 2026|24. marraskuuta 2026
+Registration until Nov 20, 2026; event Nov 24, 2026 7 PM|Nov 24, 2026 until 18:00|Week of November 24, 2026|24. listopada 2026|iPhone 24 Pro 2026
 2026-11-24 22:00-02:00|2026-11-24T09:00+17:00|2026-11-24T18:00-17:00|2026-11-24 18:00:00 +14:30|Nov 24, 2026 18:00 GMT-13|Nov 24, 2026 18:00 +0507
 """.strip().replace("\n", "|").split("|")  # fmt: skip
 

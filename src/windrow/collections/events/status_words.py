@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import NamedTuple
 
-from windrow.formats.moment import MONTHS
+from windrow.formats.months import month_number
 
 # In English, Spanish and Portuguese, French, German, Italian and Dutch.
 _WORDS = {
@@ -181,7 +181,7 @@ def _may_mean(words: Sequence[str], day: date | None) -> bool:
             continue
         if day is None:
             return False
-        if month and MONTHS.index(month[1][:3].lower()) != day.month - 1:
+        if month and month_number(month[1]) != day.month:
             return False
         if weekday and _WEEKDAYS.index(weekday[1][:3].lower()) != day.weekday():
             return False
