@@ -31,8 +31,8 @@ def test_the_events_calendar_is_read_page_by_page_with_its_utc_times_and_whole_d
         return {
             "id": number, "title": "Board &#038; public", "description": "<p>Tea</p>", "url": f"https://a.example/{number}",
             "start_date": "2099-11-05 18:00:00", "utc_start_date": "2099-11-06 00:00:00",
-            "utc_end_date": "2099-11-06 02:00:00", "all_day": False, "venue": {"venue": "Hall"}, "cost": "",
-            "categories": [{"name": "Council"}],
+            "utc_end_date": "2099-11-06 02:00:00", "all_day": False, "venue": {"venue": "Smith&#8217;s Hall"}, "cost": "",
+            "categories": [{"name": "Arts &amp; Crafts"}], "organizer": [{"organizer": "Tom &amp; Co"}],
         } | fields  # fmt: skip
 
     with serving() as site:
@@ -60,8 +60,8 @@ def test_the_events_calendar_is_read_page_by_page_with_its_utc_times_and_whole_d
     assert len({event["_id"] for event in events(workspace)}) == 4
     assert {event["parser_name"] for event in of_other} == {timed["parser_name"]}
     assert (timed["datetime"], timed["end_datetime"]) == ("2099-11-06T00:00:00Z", "2099-11-06T02:00:00Z")
-    assert (timed["title"], timed["description"], timed["location"]) == ("Board & public", "Tea", "Hall")
-    assert timed["category"] == "Council"
+    assert (timed["title"], timed["description"], timed["location"]) == ("Board & public", "Tea", "Smith\u2019s Hall")
+    assert (timed["category"], timed["organizer"]) == ("Arts & Crafts", "Tom & Co")
     assert (whole_day["datetime"], whole_day["all_day"]) == ("2099-11-05T00:00:00Z", True)
 
 

@@ -21,7 +21,7 @@ from windrow.collections.events.readers.expressions import (
     read_extra,
 )
 from windrow.collections.events.readers.field_times import JoinedTime, join_day_and_time, span_of
-from windrow.collections.events.readers.html_text import visible_text
+from windrow.collections.events.readers.html_text import decode_references, visible_text
 from windrow.collections.events.status_words import FieldStatus, note_text, read_status
 from windrow.collections.events.times import EventSpan, EventTime, from_day, from_zoned
 from windrow.content.tree import parse
@@ -103,11 +103,14 @@ def build_event(
     )  # fmt: skip
     url = field("url")
     extra = read_extra(document.rules.extra, lookup, lookup_json)
-    description = field("description")
+    extra = {name: decode_references(value) if isinstance(value, str) else value for name, value in extra.items()}
     if "title" in document.rules.html_fields:
         title = remove_markup(title)
+    description, location = field("description"), field("location")
     if description and "description" in document.rules.html_fields:
         description = remove_markup(description)
+    elif description and "<" not in description:  # it may be HTML although the rules do not say so
+        description = decode_references(description)
     unknown_time = note_text(start_text) if start.all_day and _UNKNOWN_TIME.search(start_text) else ""
     notes = {
         "time_note": start.note or time_note or unknown_time,
@@ -116,8 +119,8 @@ def build_event(
     }
     extra |= {name: note for name, note in notes.items() if note}
     return RawEvent(
-        source_id, title, start, text, end, description,
-        join_url(document.url, url) if url else url, status, field("location"), extra,
+        source_id, decode_references(title), start, text, end, description,
+        join_url(document.url, url) if url else url, status, location and decode_references(location), extra,
         field("branch") or "", field("entity") or "",
     )  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
@@ -37,3 +38,17 @@ def visible_text(node: LexborNode) -> str:
 def _join_word(tags: re.Match[str]) -> str:
     """Return nothing in place of tags within a word; a capital letter after a tag begins the next one."""
     return tags[0] if tags[1] and not tags[1].islower() else ""
+
+
+_REFERENCE = re.compile(r"&(?:#\d{1,7}|#x[\da-f]{1,6}|[a-z][a-z\d]{1,31});", re.IGNORECASE | re.ASCII)
+
+
+def decode_references(text: str) -> str:
+    """Decode the character references that many sources write into plain text, also those that were encoded twice.
+
+    >>> decode_references("Mayor&#39;s Arts &amp;amp; Crafts, R&D"), decode_references("?a=1&copy=2")
+    ("Mayor's Arts & Crafts, R&D", '?a=1&copy=2')
+    """
+    for _ in range(2 if "&" in text else 0):
+        text = _REFERENCE.sub(lambda reference: unescape(reference[0]), text)
+    return text

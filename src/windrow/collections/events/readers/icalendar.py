@@ -25,6 +25,7 @@ from windrow.collections.events.readers.calendar_heads import (
     split_calendars,
 )
 from windrow.collections.events.readers.calendar_properties import event_url, extra_keys, property_text
+from windrow.collections.events.readers.html_text import decode_references
 from windrow.collections.events.readers.repetitions import CUT_SERIES, UNTIL, all_repetitions, as_list, dates_of
 from windrow.collections.events.status_words import note_text, read_status
 from windrow.collections.events.times import (
@@ -278,9 +279,9 @@ def _raw_event(calendar_event: _CalendarEvent) -> RawEvent | None:
     if note := _describe_lines(event, joined_lines):
         extra["text_note"] = note
     return None if start is None else RawEvent(
-        property_text(event, "UID"), property_text(event, "SUMMARY"), start, event_text,
+        property_text(event, "UID"), decode_references(property_text(event, "SUMMARY")), start, event_text,
         _end_time(start, duration), property_text(event, "DESCRIPTION"), event_url(event),
-        status, property_text(event, "LOCATION"), extra,
+        status, decode_references(property_text(event, "LOCATION")), extra,
     )  # fmt: skip
 
 

@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
-from html import unescape
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit
 
@@ -46,6 +45,7 @@ from windrow.collections.events.readers.by_path import (
 )
 from windrow.collections.events.readers.expressions import json_to_text, read_extra
 from windrow.collections.events.readers.field_times import span_of
+from windrow.collections.events.readers.html_text import decode_references
 from windrow.collections.events.readers.paging import count_up
 from windrow.collections.events.readers.repetitions import CUT_SERIES
 from windrow.collections.events.readers.schedules import ScheduleWindow, find_occurrences
@@ -370,17 +370,19 @@ def _value_text(content: Any) -> str:
         content = content.get("value")  # `name` is that of the property
     elif isinstance(content, dict):
         content = content.get("@value") or content.get("name") or content.get("url") or content.get("@id")
-    return " ".join(unescape(json_to_text(content) or "").split())
+    return " ".join(decode_references(json_to_text(content) or "").split())
 
 
 def _location_text(location: Any) -> str:
     if isinstance(location, list):
         return "; ".join(filter(None, map(_location_text, location)))
     if not isinstance(location, dict):
-        return unescape(json_to_text(location) or "")
+        return decode_references(json_to_text(location) or "")
     address = location.get("address")
     if isinstance(address, dict):
         names = ("streetAddress", "addressLocality", "addressRegion", "postalCode")
         address = ", ".join(filter(None, (json_to_text(address.get(name)) for name in names)))
     parts = (json_to_text(location.get("name")), json_to_text(address))
-    return ", ".join(unescape(part) for part in parts if part) or unescape(json_to_text(location.get("url")) or "")
+    return ", ".join(decode_references(part) for part in parts if part) or decode_references(
+        json_to_text(location.get("url")) or ""
+    )
