@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import quopri
 import re
 import warnings
 from collections import Counter
@@ -13,6 +14,7 @@ from zoneinfo import ZoneInfo
 
 from windrow.caps import CALENDAR_ZONES
 from windrow.collections.events.parser import SourceDocument
+from windrow.collections.events.readers.by_fields import decode_text
 from windrow.collections.events.times import zone_of
 from windrow.errors import MissingExtra, StepError
 from windrow.formats.text import counted
@@ -165,6 +167,37 @@ def join_broken_texts(event_text: str) -> tuple[str, int]:
                 continue
         lines.append(line)
     return "\n".join(lines), count
+
+
+_QUOTED_PROPERTY = re.compile(
+    r"^([A-Z][A-Z0-9-]*)((?:;[^:\n]*)?;(?:ENCODING=)?\"?QUOTED-PRINTABLE\"?(?:;[^:\n]*)?):"
+    r"((?:[^\n]*=[ \t]*\r?\n(?!END:VEVENT))*[^\n]*(?:\n[ \t][^\n]*)*)",
+    re.MULTILINE | re.IGNORECASE,
+)
+"""Matches a property of vCalendar 1.0 in quoted-printable: its name, its parameters, and its value with soft breaks."""
+
+_ENCODING_PARAMETER = re.compile(r";(?:(?:ENCODING=)?\"?QUOTED-PRINTABLE\"?|CHARSET=[^;:]*)(?=;|$)", re.IGNORECASE)
+CHARSET_PARAMETER = re.compile(rb"^[A-Z-]+(?:;[^:\n]*)?;(CHARSET=\"?[\w.:-]{1,40})", re.MULTILINE | re.IGNORECASE)
+"""Matches the parameter with the charset of a value, as vCalendar 1.0 has it; a file usually has one charset."""
+
+
+def decode_quoted_values(event_text: str) -> str:
+    r"""Return a VEVENT with the values in quoted-printable decoded by the charset that each names, or else as UTF-8.
+
+    >>> decode_quoted_values("SUMMARY;CHARSET=UTF-8;ENCODING=QUOTED-PRINTABLE:Caf=C3=A9 =\r\nund=0D=0ATee\r\nUID:1")
+    'SUMMARY:Café und\\nTee\r\nUID:1'
+    """
+    return _QUOTED_PROPERTY.sub(_decode_property, event_text)
+
+
+def _decode_property(quoted: re.Match[str]) -> str:
+    name, parameters, value = quoted.groups()
+    end = "\r" if value.endswith("\r") else ""
+    value = re.sub(r"(?<![=\r])\r?\n[ \t]", "", value)  # a fold, and no soft break
+    content = quopri.decodestring(value.encode("utf-8"))
+    text = decode_text(content, parameters)
+    text = re.sub(r"\r\n?|\n", r"\\n", text.rstrip("\r\n"))
+    return f"{name}{_ENCODING_PARAMETER.sub('', parameters)}:{text}{end}"
 
 
 def icalendar_library() -> Any:

@@ -15,9 +15,11 @@ from windrow.caps import EVENT_REPETITIONS
 from windrow.collections.events.parser import RawEvent, SkippedPart, SourceDocument, describe_left_out
 from windrow.collections.events.readers.by_fields import count_invalid_bytes, decode_text
 from windrow.collections.events.readers.calendar_heads import (
+    CHARSET_PARAMETER,
     LIBRARY_ERRORS,
     LINE_FOLD,
     EventText,
+    decode_quoted_values,
     define_zones,
     describe_truncation,
     icalendar_library,
@@ -77,7 +79,8 @@ def read_icalendar(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]
     than MAX_REPETITIONS, one for all events beyond `most_events`, and one if the calendar is truncated. Raise StepError
     if the document is not a calendar.
     """
-    text = decode_text(document.content, document.media)
+    charset = None if "charset" in document.media.lower() else CHARSET_PARAMETER.search(document.content)
+    text = decode_text(document.content, charset[1].decode("ascii") if charset else document.media)
     if not re.search(r"^BEGIN:(VCALENDAR|VEVENT)[ \t]*\r?$", text, re.MULTILINE | re.IGNORECASE):
         raise StepError("the document is not an iCalendar file", Reason.WRONG_ROOT)
     yield from count_invalid_bytes(document.content, text)
@@ -132,7 +135,7 @@ def _parse_events(document: SourceDocument, event_texts: Iterable[EventText]) ->
         if calendar.zones != zones:
             zones = calendar.zones
             define_zones(zones)
-        joined_text, joined_lines = join_broken_texts(event_text)
+        joined_text, joined_lines = join_broken_texts(decode_quoted_values(event_text))
         joined_text = _ZONE_OF_UTC.sub(r"\1\2", joined_text)
         try:
             properties = event_type.from_ical(f"{joined_text}\r\n")
