@@ -40,6 +40,7 @@ from windrow.contract import (
     Skip,
 )
 from windrow.errors import StepError
+from windrow.formats.text import counted
 from windrow.model import CdxLine, Finding, Level, Source
 from windrow.reasons import Reason, reason_of_status
 
@@ -105,10 +106,10 @@ _MEDIA_PARTS = {
 """A dict from the name of a reader to a text that the media types of its documents contain."""
 
 _ADDRESS_RULE = "documents of events that a list names without a valid address"
-_OTHER_COMPONENTS_RULE = "tasks, journal entries and busy times of a calendar"
 _MICRODATA = re.compile(rb"itemtype\s*=\s*[\"']?https?://schema\.org/\w*Event", re.IGNORECASE)
 _WRONG_STATUS = Skip(Reason.NOT_WANTED, message="its status is not 200")
 _OTHER_MEDIA = Skip(Reason.NOT_WANTED, message="its media type is not that of the source's reader")
+_FOLLOW_LIST = "to request them, set details = 'itemListElement'"
 _NEXT_PAGE_RULE = "further pages of a list, whose address is not known"
 _TOTAL_RULE = "entries of a list that states more than its pages have"
 _FIRST_PAGE, _NEXT_PAGE = "first", "page"  # names of requests
@@ -191,12 +192,14 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     url = next_page.url
     requests = [Request(url, _NEXT_PAGE, only_if_new=not reads_every_page, when_named=reads_every_page)] if url else []
     left_out = _count_left_out(reader, document) + next_page.left_out
-    if answer.request.method == "GET":  # a form whose response has the same form would be sent again and again
+    is_form = answer.request.method != "GET"
+    if answer.request.name != "detail":  # it may list other events or, if it is a form, have the same form again
         details = reader.details(document)
         offers |= {key: Offering(key) for key in (shorten_uid(detail.url) for detail in details)}
         requests += details
-    elif not offers:
-        findings.append(Finding("NoEvent", "the response to a form has no events", Level.WARN))
+    elif not offers and (is_form or not parts):
+        document_name = "the response to a form" if is_form else "the document of an event"
+        findings.append(Finding("NoEvent", f"{document_name} has no events", Level.WARN))
     end = "the last page" if answer.request.name == _NEXT_PAGE else "there are no more pages"
     end = "" if requests or next_page.left_out else end
     starts = uids.remember(answer.at)
@@ -268,16 +271,20 @@ def _read_parts(
     if document.parser.may_be_empty and not any(isinstance(part, ReadEvent) for part in parts):
         parts.append(SkippedPart(Reason.PLACEHOLDER, "it has no events, as the setting `may_be_empty` allows"))
     is_first = request_name == _FIRST_PAGE and not uids.remember(document.visited)
-    if is_first and not parts and document.rules.reader == "schema.org":
-        microdata = "; those in its microdata are not read" if _MICRODATA.search(document.content) else ""
-        raise StepError(f"the page has no event in JSON-LD{microdata}", Reason.WRONG_ROOT)
+    reader = READERS[document.rules.reader]
+    if is_first and not parts and document.rules.reader == "schema.org" and not reader.details(document):
+        message = "the page has no event in JSON-LD"
+        message += "; those in its microdata are not read" if _MICRODATA.search(document.content) else ""
+        if listed := reader.count_others(document):
+            message += f"; it lists the addresses of {counted(listed, 'page')}: {_FOLLOW_LIST}"
+        raise StepError(message, Reason.WRONG_ROOT)
     return parts
 
 
 def _count_left_out(reader: EventReader, document: SourceDocument) -> tuple[LeftOutCount, ...]:
     counts = (
         LeftOutCount(Reason.BAD_ADDRESS, _ADDRESS_RULE, reader.count_unaddressed(document), document.url),
-        LeftOutCount(Reason.NOT_WANTED, _OTHER_COMPONENTS_RULE, reader.count_others(document), document.url),
+        LeftOutCount(Reason.NOT_WANTED, reader.others_rule, reader.count_others(document), document.url),
     )
     return tuple(count for count in counts if count.addresses)
 

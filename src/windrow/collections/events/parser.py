@@ -55,7 +55,7 @@ class ParserRules:
 
     If each event has a document of its own, `details` is `LIST:URL:CHANGED`. LIST is the path of the list of these
     documents. URL is the path of the address in an entry of the list. CHANGED is the path of a value in the entry that
-    changes when the document changes.
+    changes when the document changes. For JSON-LD, `details` is ITEM_LIST alone: its lists have one form.
     """
 
     version: str = "1"
@@ -74,6 +74,9 @@ class ParserRules:
     details: str = ""
     exclusive_end: bool = False
 
+
+ITEM_LIST = "itemListElement"
+"""The value of the rule `details` with which the pages are requested whose addresses an ItemList in JSON-LD has."""
 
 UID_FIELDS = ("id", "title", "start", "start_time", "location")
 UID_RULES = ("reader", "time_formats", "naive_timezone", "html_fields")

@@ -1,4 +1,4 @@
-"""Read formats that need code of their own: the House calendar, Legistar, votes of Senate and House, schema.org.
+"""Read formats that need code of their own: the House calendar, Legistar, votes of Senate and House.
 
 In the House calendar, the page of a week does not list all meetings that the pages of its days list. A meeting's XML
 has no address of its own: it is the response to the form on the meeting's page, which the link "Meeting XML" posts with
@@ -14,44 +14,31 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit
 
 from lxml import etree
 from selectolax.lexbor import LexborHTMLParser
 
-from windrow.collections.events.documents import web_address
 from windrow.collections.events.parser import RawEvent, SkippedPart, SourceDocument
 from windrow.collections.events.readers.by_fields import (
     build_event,
     count_invalid_bytes,
     count_repeated_keys,
     decode_text,
-    join_url,
     load_tree,
     parse_json,
-    read_end,
     remove_day,
     value_at_path,
 )
 from windrow.collections.events.readers.by_path import (
     any_namespace,
-    count_faults,
-    decode_document,
     element_text,
     html_tree,
     read_xml,
     xml_tree,
 )
-from windrow.collections.events.readers.expressions import json_to_text, read_extra
-from windrow.collections.events.readers.field_times import span_of
-from windrow.collections.events.readers.html_text import decode_references
+from windrow.collections.events.readers.expressions import json_to_text
 from windrow.collections.events.readers.paging import count_up
-from windrow.collections.events.readers.repetitions import CUT_SERIES
-from windrow.collections.events.readers.schedules import ScheduleWindow, find_occurrences
-from windrow.collections.events.status_words import read_status
-from windrow.content.json_ld import decode_json_ld
-from windrow.content.tree import parse
 from windrow.contract import Request
 from windrow.errors import StepError
 from windrow.reasons import Reason
@@ -232,157 +219,3 @@ def next_house_vote(document: SourceDocument) -> str:
 def reports_missing_vote(document: SourceDocument) -> bool:
     """Return whether a response is the error page for a vote that does not exist."""
     return len(document.content) < 1000 and _NO_SUCH_VOTE in decode_text(document.content, document.media)
-
-
-_EVENT_TYPES = frozenset({"Festival", "Hackathon", "CourseInstance", "EventSeries", "ExhibitionEvent"})
-_TEXT_FIELDS = frozenset({"name", "description", "organizer"})
-_STATUSES = {
-    "eventcancelled": "cancelled", "eventpostponed": "postponed", "eventrescheduled": "rescheduled",
-    "eventscheduled": "scheduled", "eventmovedonline": "scheduled", "cancelled": "cancelled", "postponed": "postponed",
-    "rescheduled": "rescheduled", "scheduled": "scheduled",
-}  # fmt: skip
-
-
-def read_schema_org(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
-    """Yield the events in the JSON-LD of a page (https://schema.org/Event), and SkippedParts for what is not read."""
-    decoded = decode_document(document)
-    yield from count_faults(document, decoded)
-    for script in parse(decoded.html).css("script[type]"):
-        if (script.attributes.get("type") or "").partition(";")[0].strip().lower() != "application/ld+json":
-            continue
-        values, is_whole = decode_json_ld(script.text())
-        if not is_whole and "startDate" in script.text():
-            yield SkippedPart(Reason.NOT_WELL_FORMED, "a block of JSON-LD with a startDate is not valid JSON")
-        for event in _find_events(values):
-            if "startDate" in event or not event.get("eventSchedule"):
-                for occurrence in _occurrences(event):
-                    yield _read_schema_org_event(document, occurrence)
-            if event.get("eventSchedule"):
-                yield from _read_schedule(document, event)
-
-
-def _read_schedule(document: SourceDocument, event: dict[str, Any]) -> Iterator[RawEvent | SkippedPart]:
-    """Yield the occurrences in the parser's window that an event's `eventSchedule` has beside its own start.
-
-    Yield a SkippedPart if it cannot be read, and one at the end if there are occurrences after the window.
-    """
-    titles = event.get("name")
-    title = _value_text(titles[0] if isinstance(titles, list) and titles else titles)[:80]
-    past, ahead = document.parser.recurrence_past, document.parser.recurrence_ahead
-    window = ScheduleWindow(*((document.visited + timedelta(seconds=seconds)).date() for seconds in (-past, ahead)))
-    try:
-        occurrences = find_occurrences(event, window)
-    except StepError as error:
-        message = f"{title!r} has an eventSchedule that is not read, as {error}: "
-        message += json.dumps(event["eventSchedule"], ensure_ascii=False)[:500]
-        reason = Reason.UNSUPPORTED if "startDate" in event else Reason.INCOMPLETE_RECORD
-        yield SkippedPart(reason, message, _value_text(event.get("@id")) or _value_text(event.get("identifier")))
-        return
-    for start, end in occurrences.spans:
-        occurrence = _read_schema_org_event(document, {**event, "startDate": start, "endDate": end or None})
-        if isinstance(occurrence, RawEvent):
-            occurrence = occurrence._replace(extra={**occurrence.extra, "recurring": True})
-        yield occurrence
-    if occurrences.is_cut:
-        yield SkippedPart(Reason.NOT_WANTED, f"{title!r} {CUT_SERIES}")
-
-
-def _occurrences(event: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return a copy of an event for each start. If there are not as many ends, the copies have them all in one text."""
-    starts, ends = event.get("startDate"), event.get("endDate")
-    if not isinstance(starts, list) or len(starts) < 2:
-        return [event]
-    ends = ends if isinstance(ends, list) else [ends] if ends else []
-    if len(ends) != len(starts):
-        # It is not a time, so each event gets an `end_note`.
-        ends = [f"{', '.join(map(str, ends))} (of {len(starts)} starts)" if ends else None] * len(starts)
-    return [{**event, "startDate": start, "endDate": end} for start, end in zip(starts, ends, strict=True)]
-
-
-def _find_events(tree: Any) -> Iterator[dict[str, Any]]:
-    """Yield the events in JSON-LD, however deep they are. Inside an event with a start, only `subEvent` is searched.
-
-    An event without a start is yielded if it has a name and no `subEvent`: otherwise it only refers to events.
-    """
-    pending = [tree]  # the next one is last
-    while pending:
-        part = pending.pop()
-        if isinstance(part, list):
-            pending += reversed(part)
-        elif isinstance(part, dict):
-            types = part.get("@type")
-            types = [types] if isinstance(types, str) else types if isinstance(types, list) else []
-            names = [str(name).rpartition("/")[2].rpartition(":")[2] for name in types]
-            is_event = any(name.endswith("Event") or name in _EVENT_TYPES for name in names)
-            if is_event and ("startDate" in part or (part.get("name") and not part.get("subEvent"))):
-                yield part
-            pending += [part.get("subEvent")] if is_event and "startDate" in part else reversed(part.values())
-
-
-def _read_schema_org_event(document: SourceDocument, event: dict[str, Any]) -> RawEvent | SkippedPart:
-    def field(name: str) -> str:
-        """Return a field of the event as text with entities decoded.
-
-        Of a list, return the first value or, for a field that people read, all different values.
-        """
-        contents = event.get(name)
-        contents = contents if isinstance(contents, list) else [contents]
-        texts = list(dict.fromkeys(filter(None, map(_value_text, contents))))
-        return "; ".join(texts if name in _TEXT_FIELDS else texts[:1])
-
-    # A blank node has another number in each document (JSON-LD 1.1, section 3.5).
-    node_id = "" if field("@id").startswith("_:") else field("@id")
-    title, text, source_id = field("name"), json.dumps(event, ensure_ascii=False), node_id or field("identifier")
-    if source_id.startswith("#"):  # each page may have the same
-        source_id = join_url(document.url, source_id)
-    span = span_of(document, field("startDate"))
-    if span is None:
-        message = f"{title[:80]!r} has no start that can be read: {field('startDate')[:60]!r}"
-        return SkippedPart(Reason.INCOMPLETE_RECORD, message, source_id)
-    url = join_url(document.url, field("url")) if field("url") else ""
-    lookup_json = partial(value_at_path, event)
-    extra = read_extra(document.rules.extra, lambda path: json_to_text(lookup_json(path)), lookup_json)
-    for name, key in (("organizer", "organizer"), ("previousStartDate", "previous_start"), ("doorTime", "doors")):
-        if field_text := field(name):
-            extra.setdefault(key, field_text)
-    statuses = event.get("eventStatus")
-    status, status_note = max(
-        (
-            read_status(_value_text(content).rpartition("/")[2], _STATUSES)
-            for content in (statuses if isinstance(statuses, list) and statuses else [statuses])
-        ),
-        key=lambda field_status: field_status.status not in {"", "scheduled"},
-    )
-    if status_note:
-        extra["status_note"] = status_note
-    end, end_note = read_end(document, field("endDate"), span)
-    if end_note:
-        extra["end_note"] = end_note
-    return RawEvent(
-        source_id, title, span.start, text, end, field("description"),
-        web_address(url), status, _location_text(event.get("location")), extra,
-    )  # fmt: skip
-
-
-def _value_text(content: Any) -> str:
-    """Return the text of a value of schema.org, which may be an object, with entities decoded."""
-    if isinstance(content, dict) and "PropertyValue" in str(content.get("@type")):
-        content = content.get("value")  # `name` is that of the property
-    elif isinstance(content, dict):
-        content = content.get("@value") or content.get("name") or content.get("url") or content.get("@id")
-    return " ".join(decode_references(json_to_text(content) or "").split())
-
-
-def _location_text(location: Any) -> str:
-    if isinstance(location, list):
-        return "; ".join(filter(None, map(_location_text, location)))
-    if not isinstance(location, dict):
-        return decode_references(json_to_text(location) or "")
-    address = location.get("address")
-    if isinstance(address, dict):
-        names = ("streetAddress", "addressLocality", "addressRegion", "postalCode")
-        address = ", ".join(filter(None, (json_to_text(address.get(name)) for name in names)))
-    parts = (json_to_text(location.get("name")), json_to_text(address))
-    return ", ".join(decode_references(part) for part in parts if part) or decode_references(
-        json_to_text(location.get("url")) or ""
-    )

@@ -14,10 +14,11 @@ class EventReader(NamedTuple):
 
     `next_page` returns the address of the next page, or an empty text. `details` returns the requests for documents of
     single events, and `count_unaddressed` the number of those that a list names without a valid address. `count_others`
-    returns how many components of the document are of another kind, such as the tasks of a calendar. `count_entries`
-    returns how many entries a page has, how many its whole list has, or 0 if it does not state that, and whether there
-    are further pages. `complete` means that the pages of a list usually have all future events. `is_growing` means that
-    new events are in new documents at the end of a chain, so that each run requests the whole chain.
+    returns how many parts of the document are left out by `others_rule`, such as the tasks of a calendar.
+    `count_entries` returns how many entries a page has, how many its whole list has, or 0 if it does not state that,
+    and whether there are further pages. `complete` means that the pages of a list usually have all future events.
+    `is_growing` means that new events are in new documents at the end of a chain, so that each run requests the whole
+    chain.
     """
 
     read: Callable[[SourceDocument], Iterator[RawEvent | SkippedPart]]
@@ -26,6 +27,7 @@ class EventReader(NamedTuple):
     details: Callable[[SourceDocument], tuple[Request, ...]] = lambda _: ()
     count_unaddressed: Callable[[SourceDocument], int] = lambda _: 0
     count_others: Callable[[SourceDocument], int] = lambda _: 0
+    others_rule: str = ""
     is_growing: bool = False
     count_entries: Callable[[SourceDocument], tuple[int, int, bool]] = lambda _: (0, 0, False)
 
@@ -37,6 +39,7 @@ READERS = {
         later(f"{_PACKAGE}.icalendar:read_icalendar"),
         complete=True,
         count_others=later(f"{_PACKAGE}.calendar_heads:count_other_components"),
+        others_rule="tasks, journal entries and busy times of a calendar",
     ),
     "feed": EventReader(later(f"{_PACKAGE}.by_path:read_feed"), complete=False),
     "json": EventReader(
@@ -63,7 +66,14 @@ READERS = {
     "html": EventReader(
         later(f"{_PACKAGE}.by_path:read_html"), complete=True, next_page=later(f"{_PACKAGE}.by_path:next_html_page")
     ),
-    "schema.org": EventReader(later(f"{_PACKAGE}.publishers:read_schema_org"), complete=False),
+    "schema.org": EventReader(
+        later(f"{_PACKAGE}.schema_org:read_schema_org"),
+        complete=False,
+        details=later(f"{_PACKAGE}.schema_org:item_list_requests"),
+        count_unaddressed=later(f"{_PACKAGE}.schema_org:count_unaddressed_items"),
+        count_others=later(f"{_PACKAGE}.schema_org:count_listed_items"),
+        others_rule="pages whose addresses an ItemList has, as the setting `details` does not ask for them",
+    ),
     "legistar": EventReader(
         later(f"{_PACKAGE}.publishers:read_legistar"),
         complete=True,

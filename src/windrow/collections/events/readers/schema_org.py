@@ -1,0 +1,296 @@
+"""Read the events in the JSON-LD of a page (https://schema.org/Event).
+
+A value may be a reference, `{"@id": ...}`, to an object elsewhere in the same page. A page may also list only the
+addresses of events, in an ItemList; their pages are requested if the source's setting `details` is ITEM_LIST.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from functools import partial
+from math import ceil
+from typing import Any, NamedTuple
+
+from windrow.collections.events.documents import web_address
+from windrow.collections.events.parser import ITEM_LIST, RawEvent, SkippedPart, SourceDocument
+from windrow.collections.events.readers.by_fields import join_url, read_end, value_at_path
+from windrow.collections.events.readers.by_path import count_faults, decode_document
+from windrow.collections.events.readers.expressions import json_to_text, read_extra
+from windrow.collections.events.readers.field_times import span_of
+from windrow.collections.events.readers.html_text import decode_references
+from windrow.collections.events.readers.repetitions import CUT_SERIES
+from windrow.collections.events.readers.schedules import ScheduleWindow, find_occurrences
+from windrow.collections.events.status_words import read_status
+from windrow.content.json_ld import decode_json_ld
+from windrow.content.tree import parse
+from windrow.contract import Request
+from windrow.errors import StepError
+from windrow.formats.url import has_web_scheme
+from windrow.reasons import Reason
+
+_EVENT_TYPES = frozenset({"Festival", "Hackathon", "CourseInstance", "EventSeries", "ExhibitionEvent"})
+_TEXT_FIELDS = frozenset({"name", "description", "organizer"})
+_STATUSES = {
+    "eventcancelled": "cancelled", "eventpostponed": "postponed", "eventrescheduled": "rescheduled",
+    "eventscheduled": "scheduled", "eventmovedonline": "scheduled", "cancelled": "cancelled", "postponed": "postponed",
+    "rescheduled": "rescheduled", "scheduled": "scheduled",
+}  # fmt: skip
+
+
+class _Blocks(NamedTuple):
+    """The values in the blocks of JSON-LD of a page, and its objects by `@id`; those with one id are merged."""
+
+    values: list[Any]
+    objects: Mapping[str, Mapping[str, Any]]
+    faults: list[SkippedPart]
+
+
+def read_schema_org(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
+    """Yield the events in the JSON-LD of a page (https://schema.org/Event), and SkippedParts for what is not read."""
+    decoded = decode_document(document)
+    yield from count_faults(document, decoded)
+    blocks = _read_blocks(decoded.html)
+    yield from blocks.faults
+    for written_event in _find_events(blocks.values):
+        event = _follow_references(written_event, blocks.objects)
+        if "startDate" in event or not event.get("eventSchedule"):
+            for occurrence in _occurrences(event):
+                yield _read_schema_org_event(document, occurrence)
+        if event.get("eventSchedule"):
+            yield from _read_schedule(document, event)
+
+
+def _read_blocks(html: str) -> _Blocks:
+    blocks = _Blocks([], objects := {}, [])
+    for script in parse(html).css("script[type]"):
+        if (script.attributes.get("type") or "").partition(";")[0].strip().lower() != "application/ld+json":
+            continue
+        values, is_whole = decode_json_ld(script.text())
+        if not is_whole and "startDate" in script.text():
+            message = "a block of JSON-LD with a startDate is not valid JSON"
+            blocks.faults.append(SkippedPart(Reason.NOT_WELL_FORMED, message))
+        blocks.values.extend(values)
+    for node in _objects_in(blocks.values):
+        node_id = node.get("@id")
+        if isinstance(node_id, str) and not _is_reference(node):
+            objects[node_id] = {**node, **objects.get(node_id, {})}
+    return blocks
+
+
+def _objects_in(tree: Any) -> Iterator[dict[str, Any]]:
+    """Yield all objects of a JSON value in their order, however deep they are."""
+    pending = [tree]  # the next one is last
+    while pending:
+        part = pending.pop()
+        if isinstance(part, dict):
+            yield part
+            pending += reversed(part.values())
+        elif isinstance(part, list):
+            pending += reversed(part)
+
+
+def _is_reference(value: Any) -> bool:
+    return isinstance(value, dict) and "@id" in value and value.keys() <= {"@id", "@type"}
+
+
+def _follow_references(event: Mapping[str, Any], objects: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return an event with the objects to which its values, and the addresses of its places, refer.
+
+    Of a `superEvent` only the names are taken: it may refer to very many events.
+    """
+    followed = {name: value if name == "subEvent" else _follow(value, objects) for name, value in event.items()}
+    places = followed.get("location")
+    for place in places if isinstance(places, list) else [places]:
+        if isinstance(place, dict) and _is_reference(place.get("address")):
+            addressed = {**place, "address": _follow(place["address"], objects)}
+            followed["location"] = (
+                [addressed if other is place else other for other in followed["location"]]
+                if isinstance(followed["location"], list) else addressed
+            )  # fmt: skip
+    series = followed.get("superEvent")
+    if isinstance(series, dict) and _is_reference(event["superEvent"]):
+        followed["superEvent"] = {name: series[name] for name in ("@type", "@id", "name", "url") if name in series}
+    return followed
+
+
+def _follow(value: Any, objects: Mapping[str, Mapping[str, Any]]) -> Any:
+    if isinstance(value, list):
+        return [_follow(entry, objects) for entry in value]
+    return objects.get(str(value["@id"]), value) if _is_reference(value) else value
+
+
+def item_list_requests(document: SourceDocument) -> tuple[Request, ...]:
+    """Return requests for the pages whose addresses the ItemLists of a page have, if the rule `details` says so."""
+    urls = filter(has_web_scheme, _listed_addresses(document) if document.rules.details else ())
+    return tuple(Request(url, "detail", priority=1, every=ceil(document.parser.every)) for url in urls)
+
+
+def count_unaddressed_items(document: SourceDocument) -> int:
+    """Return how many addresses in the ItemLists of a page are not valid, if the rule `details` uses them."""
+    return sum(not has_web_scheme(url) for url in _listed_addresses(document)) if document.rules.details else 0
+
+
+def count_listed_items(document: SourceDocument) -> int:
+    """Return how many addresses the ItemLists of a page have that are not requested, as `details` does not say so."""
+    return 0 if document.rules.details else len(_listed_addresses(document))
+
+
+def _listed_addresses(document: SourceDocument) -> list[str]:
+    """Return the addresses of other pages in the entries of ItemLists that have neither an event nor refer to one."""
+    if b"ItemList" not in document.content:
+        return []
+    blocks, own_page = _read_blocks(decode_document(document).html), document.url.partition("#")[0]
+    addresses: dict[str, None] = {}
+    for node in _objects_in(blocks.values):
+        entries = node.get(ITEM_LIST) if "ItemList" in _type_names(node) else None
+        for entry in entries if isinstance(entries, list) else [entries] if entries else []:
+            item = entry.get("item", entry) if isinstance(entry, dict) else entry
+            if isinstance(item, dict):
+                is_read = item.get("@id") in blocks.objects if _is_reference(item) else _is_named_event(item)
+                item = None if is_read else item.get("url") or item.get("@id")
+            url = join_url(document.url, item.strip()) if isinstance(item, str) else None
+            if url is not None and url.partition("#")[0] != own_page:
+                addresses[url] = None
+    return list(addresses)
+
+
+def _type_names(node: Mapping[str, Any]) -> list[str]:
+    types = node.get("@type")
+    types = [types] if isinstance(types, str) else types if isinstance(types, list) else []
+    return [str(name).rpartition("/")[2].rpartition(":")[2] for name in types]
+
+
+def _is_event(node: Mapping[str, Any]) -> bool:
+    return any(name.endswith("Event") or name in _EVENT_TYPES for name in _type_names(node))
+
+
+def _is_named_event(node: Mapping[str, Any]) -> bool:
+    return _is_event(node) and bool("startDate" in node or node.get("name"))
+
+
+def _read_schedule(document: SourceDocument, event: dict[str, Any]) -> Iterator[RawEvent | SkippedPart]:
+    """Yield the occurrences in the parser's window that an event's `eventSchedule` has beside its own start.
+
+    Yield a SkippedPart if it cannot be read, and one at the end if there are occurrences after the window.
+    """
+    titles = event.get("name")
+    title = _value_text(titles[0] if isinstance(titles, list) and titles else titles)[:80]
+    past, ahead = document.parser.recurrence_past, document.parser.recurrence_ahead
+    window = ScheduleWindow(*((document.visited + timedelta(seconds=seconds)).date() for seconds in (-past, ahead)))
+    try:
+        occurrences = find_occurrences(event, window)
+    except StepError as error:
+        message = f"{title!r} has an eventSchedule that is not read, as {error}: "
+        message += json.dumps(event["eventSchedule"], ensure_ascii=False)[:500]
+        reason = Reason.UNSUPPORTED if "startDate" in event else Reason.INCOMPLETE_RECORD
+        yield SkippedPart(reason, message, _value_text(event.get("@id")) or _value_text(event.get("identifier")))
+        return
+    for start, end in occurrences.spans:
+        occurrence = _read_schema_org_event(document, {**event, "startDate": start, "endDate": end or None})
+        if isinstance(occurrence, RawEvent):
+            occurrence = occurrence._replace(extra={**occurrence.extra, "recurring": True})
+        yield occurrence
+    if occurrences.is_cut:
+        yield SkippedPart(Reason.NOT_WANTED, f"{title!r} {CUT_SERIES}")
+
+
+def _occurrences(event: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return a copy of an event for each start. If there are not as many ends, the copies have them all in one text."""
+    starts, ends = event.get("startDate"), event.get("endDate")
+    if not isinstance(starts, list) or len(starts) < 2:
+        return [event]
+    ends = ends if isinstance(ends, list) else [ends] if ends else []
+    if len(ends) != len(starts):
+        # It is not a time, so each event gets an `end_note`.
+        ends = [f"{', '.join(map(str, ends))} (of {len(starts)} starts)" if ends else None] * len(starts)
+    return [{**event, "startDate": start, "endDate": end} for start, end in zip(starts, ends, strict=True)]
+
+
+def _find_events(tree: Any) -> Iterator[dict[str, Any]]:
+    """Yield the events in JSON-LD, however deep they are. Inside an event with a start, only `subEvent` is searched.
+
+    An event without a start is yielded if it has a name and no `subEvent`: otherwise it only refers to events.
+    """
+    pending = [tree]  # the next one is last
+    while pending:
+        part = pending.pop()
+        if isinstance(part, list):
+            pending += reversed(part)
+        elif isinstance(part, dict):
+            is_event = _is_event(part)
+            if is_event and ("startDate" in part or (part.get("name") and not part.get("subEvent"))):
+                yield part
+            pending += [part.get("subEvent")] if is_event and "startDate" in part else reversed(part.values())
+
+
+def _read_schema_org_event(document: SourceDocument, event: dict[str, Any]) -> RawEvent | SkippedPart:
+    def field(name: str) -> str:
+        """Return a field of the event as text with entities decoded.
+
+        Of a list, return the first value or, for a field that people read, all different values.
+        """
+        contents = event.get(name)
+        contents = contents if isinstance(contents, list) else [contents]
+        texts = list(dict.fromkeys(filter(None, map(_value_text, contents))))
+        return "; ".join(texts if name in _TEXT_FIELDS else texts[:1])
+
+    # A blank node has another number in each document (JSON-LD 1.1, section 3.5).
+    node_id = "" if field("@id").startswith("_:") else field("@id")
+    title, text, source_id = field("name"), json.dumps(event, ensure_ascii=False), node_id or field("identifier")
+    if source_id.startswith("#"):  # each page may have the same
+        source_id = join_url(document.url, source_id)
+    span = span_of(document, field("startDate"))
+    if span is None:
+        message = f"{title[:80]!r} has no start that can be read: {field('startDate')[:60]!r}"
+        return SkippedPart(Reason.INCOMPLETE_RECORD, message, source_id)
+    url = join_url(document.url, field("url")) if field("url") else ""
+    lookup_json = partial(value_at_path, event)
+    extra = read_extra(document.rules.extra, lambda path: json_to_text(lookup_json(path)), lookup_json)
+    for name, key in (
+        ("organizer", "organizer"), ("superEvent", "super_event"), ("previousStartDate", "previous_start"),
+        ("doorTime", "doors"),
+    ):  # fmt: skip
+        if field_text := field(name):
+            extra.setdefault(key, field_text)
+    statuses = event.get("eventStatus")
+    status, status_note = max(
+        (
+            read_status(_value_text(content).rpartition("/")[2], _STATUSES)
+            for content in (statuses if isinstance(statuses, list) and statuses else [statuses])
+        ),
+        key=lambda field_status: field_status.status not in {"", "scheduled"},
+    )
+    if status_note:
+        extra["status_note"] = status_note
+    end, end_note = read_end(document, field("endDate"), span)
+    if end_note:
+        extra["end_note"] = end_note
+    return RawEvent(
+        source_id, title, span.start, text, end, field("description"),
+        web_address(url), status, _location_text(event.get("location")), extra,
+    )  # fmt: skip
+
+
+def _value_text(content: Any) -> str:
+    """Return the text of a value of schema.org, which may be an object, with entities decoded."""
+    if isinstance(content, dict) and "PropertyValue" in str(content.get("@type")):
+        content = content.get("value")  # `name` is that of the property
+    elif isinstance(content, dict):
+        content = content.get("@value") or content.get("name") or content.get("url") or content.get("@id")
+    return " ".join(decode_references(json_to_text(content) or "").split())
+
+
+def _location_text(location: Any) -> str:
+    if isinstance(location, list):
+        return "; ".join(filter(None, map(_location_text, location)))
+    if not isinstance(location, dict):
+        return decode_references(json_to_text(location) or "")
+    address = location.get("address")
+    if isinstance(address, dict):
+        names = ("streetAddress", "addressLocality", "addressRegion", "postalCode")
+        address = ", ".join(filter(None, (json_to_text(address.get(name)) for name in names)))
+    parts = (json_to_text(location.get("name")), json_to_text(address))
+    addresses = (json_to_text(location.get("url")), web_address(json_to_text(location.get("@id")) or ""))
+    return decode_references(", ".join(filter(None, parts)) or next(filter(None, addresses), ""))

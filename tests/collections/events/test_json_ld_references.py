@@ -1,0 +1,110 @@
+"""JSON-LD whose values are elsewhere: in other objects of the page, or in other pages."""
+
+from __future__ import annotations
+
+import io
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from tests.collections.events.place import configured, events, serving
+from tests.collections.events.reader import read
+from windrow import Windrow
+from windrow.collections.events.discover import follow
+from windrow.config import load
+from windrow.contract import Answer, Request
+from windrow.errors import ConfigError
+
+HTML = "text/html; charset=utf-8"
+
+
+def page(*blocks):
+    scripts = "".join(f'<script type="application/ld+json">{json.dumps(block)}</script>' for block in blocks)
+    return f"<html><body><main>Town</main>{scripts}</body></html>"
+
+
+def event(**fields):
+    return {"@type": "Event", "name": "Fair", "startDate": "2099-01-15T10:00", **fields}
+
+
+GRAPH = {"@graph": [
+    event(
+        **{"@id": "#fair"}, location={"@id": "#hall"}, organizer=[{"@id": "#town"}, {"@type": "Person", "@id": "#ann"}],
+        superEvent={"@id": "#season"},
+    ),
+    {"@id": "#hall", "@type": "Place", "name": "Hall", "address": {"@id": "#address"}},
+    {"@id": "#season", "@type": "EventSeries", "name": "Season", "subEvent": [{"@id": "#fair"}] * 3},
+    {"@id": "#ann", "@type": "Person", "name": "Ann"},
+]}  # fmt: skip
+OTHER_BLOCK = [
+    {"@id": "#town", "name": "Town"},
+    {"@id": "#address", "@type": "PostalAddress", "streetAddress": "1 Main St", "addressLocality": "Springfield"},
+]
+
+
+def test_references_are_followed_to_objects_elsewhere_in_the_page():
+    read_events, _ = read(page(GRAPH, OTHER_BLOCK), "schema.org")
+    fair = read_events[0]
+    assert [fair.value[name] for name in ("location", "organizer", "super_event")] == [
+        "Hall, 1 Main St, Springfield", "Town; Ann", "Season"
+    ]  # fmt: skip
+    assert json.loads(fair.aside["source_text"])["location"]["name"] == "Hall"
+    assert fair.aside["source_text"].count("#fair") == 1  # not once for each part of the series
+
+
+def test_a_reference_to_nothing_in_the_page_is_kept_as_its_address():
+    fair = event(location={"@id": "https://a.example/hall"}, organizer={"@id": "https://a.example/town"})
+    (found,), unread = read(page(fair), "schema.org")
+    assert unread == []
+    assert (found.value["location"], found.value["organizer"]) == ("https://a.example/hall", "https://a.example/town")
+
+
+LIST = {"@type": "ItemList", "itemListElement": [
+    {"@type": "ListItem", "position": 1, "url": "/events/1"},
+    {"@type": "ListItem", "position": 2, "item": {"@id": "/events/2"}},
+    {"@type": "ListItem", "position": 3, "item": "ftp://a.example/3"},
+    {"@type": "ListItem", "position": 4, "item": {"@id": "#fair"}},
+    {"@type": "ListItem", "position": 5, "item": event(name="Concert")},
+    {"@type": "ListItem", "position": 6, "url": "#top"},
+]}  # fmt: skip
+CRUMBS = {"@type": "BreadcrumbList", "itemListElement": [{"@type": "ListItem", "position": 1, "item": "/home"}]}
+
+
+def answered(root, content, name="first", **settings):
+    configured(root, "http://a.example/", reader="schema.org", **settings)
+    (source,) = load(root, environ={}).of("events")
+    answer = Answer(Request("http://a.example/", name), 200, {}, io.BytesIO(content.encode()), datetime.now(UTC))
+    return follow(source, {}, answer)
+
+
+def test_addresses_in_an_item_list_are_counted_and_followed_only_if_the_source_says_so(tmp_path):
+    content = page(event(**{"@id": "#fair"}), LIST, CRUMBS)
+    result = answered(tmp_path, content)
+    assert (len(result.offers), result.requests) == (2, ())
+    assert [(count.reason, count.addresses) for count in result.left_out] == [("not_wanted", 3)]
+    followed = answered(tmp_path, content, details="itemListElement")
+    assert [request.url for request in followed.requests] == ["http://a.example/events/1", "http://a.example/events/2"]
+    assert [(count.reason, count.addresses) for count in followed.left_out] == [("bad_address", 1)]
+    # The page of an event may list further events.
+    assert answered(tmp_path, content, name="detail", details="itemListElement").requests == ()
+
+
+def test_a_page_that_only_lists_addresses_says_which_setting_requests_them(tmp_path):
+    result = answered(tmp_path, page(LIST | {"itemListElement": LIST["itemListElement"][:2]}))
+    assert [finding.message for finding in result.findings] == [
+        "the page has no event in JSON-LD; it lists the addresses of 2 pages: to request them, set details = 'itemListElement'"
+    ]
+    with pytest.raises(ConfigError, match="itemListElement"):
+        configured(tmp_path, "http://a.example/", reader="schema.org", details="events:url")
+
+
+def test_the_events_on_the_listed_pages_are_read(tmp_path):
+    with serving() as site:
+        site.put("/", page(LIST | {"itemListElement": LIST["itemListElement"][:2]}), HTML)
+        site.put("/events/1", page(event(name="First")), HTML)
+        site.put("/events/2", page(), HTML)
+        configured(tmp_path, f"{site.url}/", reader="schema.org", details="itemListElement")
+        Windrow(tmp_path).run()
+        assert sorted(site.asked) == ["/", "/events/1", "/events/2", "/robots.txt"]
+    assert [found["title"] for found in events(load(tmp_path, environ={}))] == ["First"]
