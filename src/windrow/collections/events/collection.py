@@ -16,7 +16,15 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from windrow.caps import EVENT_DOCUMENT_BYTES
-from windrow.collections.events.parser import BRANCHES, ENTITIES, FEDERAL_ZONE, EventParser, ParserRules, check_name
+from windrow.collections.events.parser import (
+    BRANCHES,
+    ENTITIES,
+    FEDERAL_ZONE,
+    ITEM_LIST,
+    EventParser,
+    ParserRules,
+    check_name,
+)
 from windrow.collections.events.readers.registry import READERS
 from windrow.collections.events.times import zone_of
 from windrow.contract import Captures, Collection, ColumnType, Derive, Requests, Settle, TypedColumn, later
@@ -133,7 +141,12 @@ SOURCE = (
     Setting("root", TEXT, "", "root element, key or selector of every valid response; others are error pages"),
     Setting("placeholders", TEXTS, [], "titles of entries which only say that there are no events"),
     Setting("html_fields", TEXTS, [], "fields that are HTML: title, description"),
-    Setting("details", TEXT, "", "LIST:URL:CHANGED, paths to the events' own documents, if a list links to them"),
+    Setting(
+        "details",
+        TEXT,
+        "",
+        "LIST:URL:CHANGED, paths to the events' own documents, if a list links to them; itemListElement for JSON-LD",
+    ),
     Setting(
         "exclusive_end", SWITCH, False, "whether events of whole days end, as written, on the day after their last"
     ),
@@ -305,6 +318,8 @@ def _check_selectors(rules: ParserRules) -> None:
     """Raise ConfigError for a selector that is not valid, and for `next_page` with a reader that does not use it."""
     if rules.next_page and rules.reader not in {"html", "json"}:
         raise ConfigError(f"next_page: the reader {rules.reader} does not use it", hint="remove it")
+    if rules.reader == "schema.org" and rules.details not in {"", ITEM_LIST}:
+        raise ConfigError(f"details: the reader schema.org knows {ITEM_LIST!r} alone, not {rules.details!r}")
     selectors = (
         {name: getattr(rules, name) for name in ("items", "root", "next_page")} if rules.reader == "html" else {}
     )
@@ -379,7 +394,7 @@ COLLECTION = Collection(
         Captures(later(f"{_DISCOVER}:select"), "2", later(f"{_DISCOVER}:follow")),
     ),
     steps=(
-        Settle("read", "7", later(f"{_STEPS}:read_events"), missing=later(f"{_STEPS}:missing_events")),
+        Settle("read", "8", later(f"{_STEPS}:read_events"), missing=later(f"{_STEPS}:missing_events")),
         Derive("document"),
     ),
     adapter="windrow.collections.events.adapter:ADAPTER",
