@@ -164,7 +164,7 @@ COLLECTION = Collection(
         Captures(later(f"{_DISCOVER}:select"), "3", statuses=(404, 410)),
     ),
     steps=(
-        Settle("read", "2", later(f"{_DISCOVER}:read"), make_entry=later(f"{_DISCOVER}:article_entry")),
+        Settle("read", "3", later(f"{_DISCOVER}:read"), make_entry=later(f"{_DISCOVER}:article_entry")),
         Derive("publish"),
     ),
     adapter="windrow.collections.news.adapter:ADAPTER",

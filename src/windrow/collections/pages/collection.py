@@ -8,7 +8,7 @@ from windrow.contract import Collection, ColumnType, Crawl, Derive, Settle, Type
 from windrow.formats import pdf as pdf_format
 from windrow.formats import sniff
 
-_READERS_VERSION = "6"
+_READERS_VERSION = "7"
 
 
 def version() -> str:
