@@ -31,9 +31,9 @@ def event(**fields):
 GRAPH = {"@graph": [
     event(
         **{"@id": "#fair"}, location={"@id": "#hall"}, organizer=[{"@id": "#town"}, {"@type": "Person", "@id": "#ann"}],
-        superEvent={"@id": "#season"},
+        superEvent=[{"@id": "#season"}],
     ),
-    {"@id": "#hall", "@type": "Place", "name": "Hall", "address": {"@id": "#address"}},
+    {"@id": "#hall", "@type": "Place", "name": "Hall", "address": {"@id": "#address"}, "event": {"@id": "#fair"}},
     {"@id": "#season", "@type": "EventSeries", "name": "Season", "subEvent": [{"@id": "#fair"}] * 3},
     {"@id": "#ann", "@type": "Person", "name": "Ann"},
 ]}  # fmt: skip

@@ -170,7 +170,7 @@ def join_broken_texts(event_text: str) -> tuple[str, int]:
 
 
 _QUOTED_PROPERTY = re.compile(
-    r"^([A-Z][A-Z0-9-]*)((?:;[^:\n]*)?;(?:ENCODING=)?\"?QUOTED-PRINTABLE\"?(?:;[^:\n]*)?):"
+    r"^([A-Z][A-Z0-9-]*)((?:;[^:\n]{0,200})?;(?:ENCODING=)?\"?QUOTED-PRINTABLE\"?(?:;[^:\n]{0,200})?):"
     r"((?:[^\n]*=[ \t]*\r?\n(?!END:VEVENT))*[^\n]*(?:\n[ \t][^\n]*)*)",
     re.MULTILINE | re.IGNORECASE,
 )

@@ -15,6 +15,7 @@ from windrow.collections.events.times import EventSpan, read_span
 _TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?)", re.ASCII)
 """Matches a time without a zone in a field for the time of day; its date is that of the event, or of year 1899."""
 
+_MAX_CHARACTERS = 200  # of a field for the time of day in which a time is looked for
 _MIDNIGHT = "T00:00:00"
 _CLOCK_IN_WORDS = re.compile(r"\b(?:midnight|noon|o'?\s?clock|[ap]\.?m)\b", re.IGNORECASE)
 _MERIDIEM = re.compile(r"[ap]\.?\s?m\b", re.IGNORECASE)
@@ -77,8 +78,8 @@ def _join_clock(document: SourceDocument, day: str, clock: str) -> JoinedTime | 
     """
     if _has_time(document, f"{day} {clock}"):
         return JoinedTime(f"{day} {clock}")
-    for separator in _BEFORE_WORDS.finditer(clock):
-        clock_before, remaining = clock[: separator.start()], clock[separator.end() :]
+    for separator in _BEFORE_WORDS.finditer(clock[:_MAX_CHARACTERS]):
+        clock_before, remaining = clock[: separator.start()], clock[separator.end() : 2 * _MAX_CHARACTERS]
         status = read_status(remaining.split(maxsplit=1)[0], {}).status if remaining else ""
         is_half_known = _MERIDIEM.search(clock_before) or not _MERIDIEM.search(remaining)
         is_understood = is_half_known and (status or _CONDITION.match(remaining))

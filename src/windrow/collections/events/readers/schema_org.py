@@ -31,6 +31,10 @@ from windrow.formats.url import has_web_scheme
 from windrow.reasons import Reason
 
 _EVENT_TYPES = frozenset({"Festival", "Hackathon", "CourseInstance", "EventSeries", "ExhibitionEvent"})
+_EVENTS_OF_OBJECT = frozenset({"event", "events", "subEvent", "subEvents", "superEvent"})
+"""The properties with the events of a place, an organizer or a series, which are left out where an event refers to it:
+otherwise the text of each of very many events would have all others."""
+
 _TEXT_FIELDS = frozenset({"name", "description", "organizer"})
 _STATUSES = {
     "eventcancelled": "cancelled", "eventpostponed": "postponed", "eventrescheduled": "rescheduled",
@@ -63,7 +67,8 @@ def read_schema_org(document: SourceDocument) -> Iterator[RawEvent | SkippedPart
 
 
 def _read_blocks(html: str) -> _Blocks:
-    blocks = _Blocks([], objects := {}, [])
+    objects: dict[str, dict[str, Any]] = {}
+    blocks = _Blocks([], objects, [])
     for script in parse(html).css("script[type]"):
         if (script.attributes.get("type") or "").partition(";")[0].strip().lower() != "application/ld+json":
             continue
@@ -75,7 +80,9 @@ def _read_blocks(html: str) -> _Blocks:
     for node in _objects_in(blocks.values):
         node_id = node.get("@id")
         if isinstance(node_id, str) and not _is_reference(node):
-            objects[node_id] = {**node, **objects.get(node_id, {})}
+            merged = objects.setdefault(node_id, {})
+            for name, value in node.items():
+                merged.setdefault(name, value)
     return blocks
 
 
@@ -96,29 +103,18 @@ def _is_reference(value: Any) -> bool:
 
 
 def _follow_references(event: Mapping[str, Any], objects: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Return an event with the objects to which its values, and the addresses of its places, refer.
+    """Return an event with the objects to which its values, and the addresses of its places, refer."""
 
-    Of a `superEvent` only the names are taken: it may refer to very many events.
-    """
-    followed = {name: value if name == "subEvent" else _follow(value, objects) for name, value in event.items()}
-    places = followed.get("location")
-    for place in places if isinstance(places, list) else [places]:
-        if isinstance(place, dict) and _is_reference(place.get("address")):
-            addressed = {**place, "address": _follow(place["address"], objects)}
-            followed["location"] = (
-                [addressed if other is place else other for other in followed["location"]]
-                if isinstance(followed["location"], list) else addressed
-            )  # fmt: skip
-    series = followed.get("superEvent")
-    if isinstance(series, dict) and _is_reference(event["superEvent"]):
-        followed["superEvent"] = {name: series[name] for name in ("@type", "@id", "name", "url") if name in series}
-    return followed
+    def follow(value: Any) -> Any:
+        if _is_reference(value) and (referred := objects.get(str(value["@id"]))):
+            value = {name: part for name, part in referred.items() if name not in _EVENTS_OF_OBJECT}
+        address = value.get("address") if isinstance(value, dict) else None
+        return {**value, "address": objects.get(str(address["@id"]), address)} if _is_reference(address) else value
 
-
-def _follow(value: Any, objects: Mapping[str, Mapping[str, Any]]) -> Any:
-    if isinstance(value, list):
-        return [_follow(entry, objects) for entry in value]
-    return objects.get(str(value["@id"]), value) if _is_reference(value) else value
+    return {
+        name: value if name == "subEvent" else list(map(follow, value)) if isinstance(value, list) else follow(value)
+        for name, value in event.items()
+    }
 
 
 def item_list_requests(document: SourceDocument) -> tuple[Request, ...]:
