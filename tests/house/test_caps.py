@@ -45,7 +45,7 @@ NO_CAPS = {
         "*HOST_LENGTH", "*WORD_LENGTH", "*URL_LENGTH", "*pdf:_MAX_TEXT_CHARACTERS", "*PARAMETER_LENGTH", "*_EXCERPT_CHARACTERS",
     ),
     "the start of a document, from which its kind or encoding is detected": (
-        "*EXAMINED*", "*status_words:*", "*events/times:_MAX_*", "*PRESCAN*", "*HEAD_SIZE", "*HEAD_BYTES", "*PROBE*", "*:[[]:4096]", "*:[[]:1048576]",
+        "*EXAMINED*", "*status_words:*", "*events/times:_MAX_*", "*field_times:_MAX_*", "*PRESCAN*", "*HEAD_SIZE", "*HEAD_BYTES", "*PROBE*", "*:[[]:4096]", "*:[[]:1048576]",
         "*STRIPPED_BYTES", "*FRAMESET_BYTES", "*sketch:MAX_CHARACTERS", "*SHARE*", "*PROXIMITY*",
     ),
     "bounds of a protocol, a standard, a number or a database, which refuses more with a reason": (

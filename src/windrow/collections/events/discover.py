@@ -193,7 +193,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     requests = [Request(url, _NEXT_PAGE, only_if_new=not reads_every_page, when_named=reads_every_page)] if url else []
     left_out = _count_left_out(reader, document) + next_page.left_out
     is_form = answer.request.method != "GET"
-    if answer.request.name != "detail":  # it may list other events or, if it is a form, have the same form again
+    if not is_form and answer.request.name != "detail":  # it has the same form again, or may list other events
         details = reader.details(document)
         offers |= {key: Offering(key) for key in (shorten_uid(detail.url) for detail in details)}
         requests += details

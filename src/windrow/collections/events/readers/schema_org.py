@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from functools import partial
 from math import ceil
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 from windrow.collections.events.documents import web_address
 from windrow.collections.events.parser import ITEM_LIST, RawEvent, SkippedPart, SourceDocument
@@ -98,7 +98,7 @@ def _objects_in(tree: Any) -> Iterator[dict[str, Any]]:
             pending += reversed(part)
 
 
-def _is_reference(value: Any) -> bool:
+def _is_reference(value: Any) -> TypeGuard[dict[str, Any]]:
     return isinstance(value, dict) and "@id" in value and value.keys() <= {"@id", "@type"}
 
 
