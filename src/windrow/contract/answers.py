@@ -22,7 +22,8 @@ class Request(NamedTuple):
     list that is read completely. `service` names a declared service; it is empty for a request to the source. `url` may
     be relative to the URL of the answer, or of the source. If `is_guess`, nothing named the address, so nothing is lost
     if its answer is not used, and the request is not repeated for that. With `again`, the request is for no list, and
-    is sent again after that many seconds, then after pauses that double, up to a year.
+    is sent again after that many seconds, then after pauses that double, up to a year. A step gets `redirected_from`,
+    the addresses through whose redirects the request was found, the nearest first.
     """
 
     url: str
@@ -38,6 +39,7 @@ class Request(NamedTuple):
     service: str = ""
     is_guess: bool = False
     again: int = 0
+    redirected_from: tuple[str, ...] = ()
 
 
 LONGEST_PAUSE = 366 * 86_400

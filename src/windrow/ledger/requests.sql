@@ -170,6 +170,19 @@ SELECT v.status AS "status: int", v.location FROM attempt v
 JOIN host h ON h.seq = v.host AND h.collection = :collection AND h.source = :source
 WHERE v.address = :address AND v.seq < :attempt AND v.reason IS NULL AND v.status < 400 ORDER BY v.seq DESC LIMIT 1;
 
+-- def redirecting(attempt: int) -> list[str]
+-- Return the addresses whose redirects led to that of an attempt, the nearest first, at most five.
+WITH RECURSIVE hop (url, via, host, number) AS (
+    SELECT '', a.via, a.host, 0 FROM attempt v JOIN address a ON a.digest = v.address AND a.host = v.host
+    WHERE v.seq = :attempt
+    UNION ALL
+    SELECT f.url, f.via, f.host, hop.number + 1 FROM hop JOIN host h ON h.seq = hop.host
+    JOIN host g ON g.collection = h.collection AND g.source = h.source
+    JOIN address f ON f.digest = hop.via AND f.host = g.seq
+    WHERE hop.number < 5 AND EXISTS (
+        SELECT 1 FROM attempt r WHERE r.address = f.digest AND r.host = f.host AND r.seq < :attempt AND r.location <> ''))
+SELECT url FROM hop WHERE number > 0 ORDER BY number;
+
 -- part: stands
 -- The address is not taken down.
 NOT EXISTS (SELECT 1 FROM tombstone t WHERE (t.host = ?2 OR (t.host = 0 AND t.address = ?1))

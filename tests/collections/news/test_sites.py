@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import unittest.mock
 from contextlib import closing
 from datetime import UTC, datetime
@@ -292,6 +293,28 @@ def test_an_article_that_moves_to_another_address_of_its_site_is_one_article_unt
     press.put(moved, "gone", status=404)
     rss(press, (2, 1))
     assert [*run_again().values()].count(False) == 1
+
+
+@pytest.mark.parametrize("title", ["The quay 3", "Another story"])
+def test_an_article_without_a_date_whose_address_redirects_is_one_article_with_both_addresses(tmp_path, press, title):
+    """It was kept once for the old address and once for the new one."""
+    old, between, moved = "/news/the-quay-story-3.html", "/news/3/the-quay-story", "/2025/the-quay-story/"
+    page(press, 3)
+    page_without_date = re.sub(rb'"datePublished": "[^"]*", ', b"", press.pages[old][2])
+    press.put(old, page_without_date)
+    feed = f"<rss version='2.0'><channel><item><title>Quay</title><link>{press.url}{old}</link></item></channel></rss>"
+    press.put("/rss.xml", feed, "application/rss+xml")
+    workspace = configured(tmp_path, {"g": {"url": press.url, "kind": "feed", "seeds": ["rss.xml"], "every": "1s"}})
+    run(workspace)
+    press.pages |= {old: (301, f"-> {between}", b""), between: (308, f"-> {moved}", b"")}
+    press.put(moved, page_without_date.replace(b"The quay 3", title.encode()).replace(b"Sentence 1", b"New sentence 1"))
+    pass_time(61 * 86_400)
+    run(workspace)
+    is_same = title == "The quay 3"
+    assert len(articles(tmp_path)) == (1 if is_same else 2)
+    with closing(RecordStore(tmp_path / "news.db", read_only=True)) as store:
+        keys = {store.key_of_alias(standard.alias(press.url + path)) for path in (old, moved)}
+    assert keys == ({press.url + old} if is_same else {press.url + old, press.url + moved})
 
 
 def test_a_feed_in_json_and_one_in_atom_give_the_same_articles_as_one_in_rss(tmp_path, press):

@@ -68,6 +68,8 @@ class FoundArticle:
     lasting_name: str = ""
     """A name that stays the same when the address changes, such as one with the number of a WordPress post."""
     modified: str = ""
+    redirected_from: tuple[str, ...] = ()
+    """The addresses of its site that redirect to it."""
 
 
 def article_observation(article: FoundArticle, zone: str, seen: datetime | None) -> Observation | Skip:
@@ -119,6 +121,8 @@ def article_observation(article: FoundArticle, zone: str, seen: datetime | None)
     aliases: tuple[str, ...] = (own_alias, f"{canonical_alias} {hash64(identity):x}")
     if time and word_count >= _MIN_WORDS_OF_COPY and not article.lasting_name:  # it may move to another address
         aliases += (f"{standard.site(article.url)} {hash64(f'{identity} {text}'):x}",)
+    # A text without a date may be at two addresses of a site for a time: only a redirect says that they are the same.
+    aliases += tuple(f"{standard.alias(former)} {hash64(identity):x}" for former in article.redirected_from)
     aside = {"kind": article.kind, "aliases": aliases, "name": article.lasting_name}
     if canonical_alias != own_alias:
         aside["canonical"] = canonical_alias
@@ -299,6 +303,8 @@ def read_page(task: Task, kind: str, feed_entry: Mapping[str, Any]) -> Iterator[
         yield substitute
         return
     article = _make_article(page, url, kind, feed_entry, is_paywalled=bool(_PAYWALL_MARK.search(body)))
+    former_urls = task.request.redirected_from if task.request else ()
+    article.redirected_from = tuple(former for former in former_urls if standard.is_same_site(url, former))
     if is_outside(article.date, str(options.get("since", "")), str(options.get("until", ""))):
         yield Skip(Reason.NOT_WANTED, url, "it is before `since` or after `until`")
         return

@@ -20,7 +20,7 @@ from windrow.contract import (
     results_of,
 )
 from windrow.engine.fetchers.message import Job
-from windrow.engine.requests.answers import KeptAnswer, request_of
+from windrow.engine.requests.answers import KeptAnswer, context_of, request_of
 from windrow.engine.requests.origin_rules import crawl_of
 from windrow.engine.requests.services import ServiceRequests
 from windrow.engine.requests.waiting import service_wait
@@ -228,7 +228,10 @@ class Settling:
         head = response.place if response and response.revisit else None
         queries = self._run.ledger.requests if self._step.takes_answers else None
         offers = tuple(queries.offers(recorded.seq)) if queries else ()
-        request = request_of(recorded.attempt.url, queries.of_attempt(recorded.seq)) if queries else None
+        stored = queries.of_attempt(recorded.seq) if queries else None
+        request = request_of(recorded.attempt.url, stored) if queries else None
+        if queries and request and context_of(stored).get("hops"):
+            request = request._replace(redirected_from=tuple(queries.redirecting(recorded.seq)))
         source = self._sources.get(recorded.source)
         return Job(
             self._step_index, item, place, self._options, head=head, source=source, visited=recorded.attempt.started,

@@ -220,6 +220,10 @@ class TypedRequests(LedgerQueries):
         """Return the last answer of an address of a source before an attempt, without those that failed."""
         return self._database.first(EarlierAnswer._make, "requests.answer_before", collection, source, address, attempt)
 
+    def redirecting(self, attempt: int) -> list[str]:
+        """Return the addresses whose redirects led to that of an attempt, the nearest first, at most five."""
+        return self._database.column("requests.redirecting", attempt)
+
     def unarchived(self, collection: str) -> list[UnarchivedAnswer]:
         """Return a collection's answers that are not archived and whose bytes still exist.
 
