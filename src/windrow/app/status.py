@@ -152,7 +152,7 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
             failing=failing, damaged=damaged, counts_by_source=(frontier_counts, records), by_content=counts,
         ),
         states=count_states(ledger),
-        reasons=count_reasons([*reasons, *not_read]),
+        reasons=count_reasons([*reasons, *not_read, *_repeated_counts(failing, unread, skipped)]),
         not_read=count_reasons(count for count in not_read if count[0] not in BY_RULE),
         resting=_resting_files(workspace, frontiers),
         unread=unread,
@@ -171,6 +171,20 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
             *(f"{name}: {why}" for name, why in unreadable.items()),
         ),
     )  # fmt: skip
+
+
+def _repeated_counts(
+    failing: Iterable[tuple[str, str, int]], unread: Iterable[UnreadCount], skipped: Mapping[str, int]
+) -> list[tuple[str, int]]:
+    """Return, by reason and as a negative number, how many documents both `failing` and `skipped` count.
+
+    They are those in whose place the server sent another page, unless a later attempt failed for another reason.
+    """
+    failing_counts: Counter[str] = Counter()
+    for _, reason, number in failing:
+        failing_counts[reason] += number
+    substitutes = Counter({row.reason: row.documents for row in unread if row.reason in SUBSTITUTE_REASONS})
+    return [(reason, -number) for reason, number in (failing_counts & substitutes & Counter(skipped)).items()]
 
 
 def _find_problems(workspace: Workspace, ledger: Ledger) -> tuple[str, ...]:

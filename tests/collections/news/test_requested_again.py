@@ -8,6 +8,7 @@ from tests.clock import pass_time
 from tests.collections.news.press import Press
 from tests.collections.news.test_substitutes import SUBSTITUTES, gazette, put_article, put_feed
 from tests.collections.news.workspace import articles, run
+from windrow.app import Windrow
 from windrow.app.changes import count_skipped
 from windrow.app.status import count_open
 from windrow.collections.news.collection import COLLECTION
@@ -38,6 +39,7 @@ def test_an_article_that_was_another_page_at_first_is_requested_again_until_it_i
         with closing(Ledger(workspace.ledger)) as ledger:
             skipped = count_skipped(workspace, ledger, None)
             assert count_open(workspace, ledger, count_unread(ledger, COLLECTION), skipped, ()) == 1
+        assert [(count.reason, count.items) for count in Windrow(tmp_path).status().reasons] == [("soft_404", 1)]
     with closing(Ledger(workspace.ledger)) as ledger:
         chosen = frontier_of(ledger, COLLECTION).find_undone(RETRY, "g", "soft_404")
         assert [address.key for address in chosen] == [f"{press.url}{path}"]
