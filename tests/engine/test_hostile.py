@@ -181,14 +181,14 @@ def test_redirects_without_a_target_have_failed_until_the_page_is_answered(tmp_p
     statuses = {"/a": "302 Found", "/b": "300 Multiple Choices", "/c": "301 Moved"}
     answers = {(GOOD, path): answer(b"<a href=/d>d</a>", status) for path, status in statuses.items()}
     answers[GOOD, "/c"] = answer(b"", statuses["/c"], more=f"Location: /{'c' * 9000}\r\n")
-    answers |= {(GOOD, "/"): answer(b"<a href=/a>a</a><a href=/b>b</a><a href=/c>c</a>")}
+    answers |= {(GOOD, "/"): answer(b"<a href=/a>a</a><a href=/b>b</a><a href=/c>c</a>"), (GOOD, "/d"): answer(b"d")}
     with serve_answers(answers) as server:
         crawl_sites(tmp_path, source([f"{server.origin(GOOD)}/"]))
         failed = query_ledger(
             tmp_path, "SELECT status, reason, message FROM attempt WHERE reason <> '' ORDER BY status"
         )
         assert failed == [
-            (300, "protocol_error", "the response redirects to no address (status 300)"),
+            (300, "protocol_error", "the response lists several addresses instead of a document (status 300)"),
             (
                 301,
                 "protocol_error",
@@ -196,6 +196,7 @@ def test_redirects_without_a_target_have_failed_until_the_page_is_answered(tmp_p
             ),
             (302, "protocol_error", "the response redirects to no address (status 302)"),
         ]
+        assert "/d" in {path for _, path in server.asked}, "the answer 300 links to it"
         answers |= dict.fromkeys([(GOOD, path) for path in statuses], answer(b"page"))
         change_ledger(tmp_path, "UPDATE address SET due = 1 WHERE failures > 0")
         crawl_sites(tmp_path, source([f"{server.origin(GOOD)}/"]))

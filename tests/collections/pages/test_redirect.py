@@ -9,14 +9,17 @@ from windrow.reasons import Reason
 PAGE = "https://example.org/a?x"
 
 
-@pytest.mark.parametrize(("status", "permanent"), [(301, True), (308, True), (302, False), (303, False), (307, False)])
+@pytest.mark.parametrize(
+    ("status", "permanent"), [(301, True), (308, True), (302, False), (300, False), (303, False), (307, False)]
+)
 def test_redirects(status, permanent):
     assert read_redirect(PAGE, status, "b")[:3] == ("https://example.org/b", None, permanent)
 
 
-@pytest.mark.parametrize("status", [200, 204, 300, 304, 305, 306, 404, 500])
+@pytest.mark.parametrize("status", [200, 204, 304, 305, 306, 404, 500])
 def test_other_answers_are_no_redirects(status):
     assert read_redirect(PAGE, status, "/b") is None
+    assert read_redirect(PAGE, 300, " ") is None, "without an address it is an answer with several links"
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ _CODE_OF_STATUS = {
     206: ExitCode.DID_NOT_UNDERSTAND_ANSWER,  # a part of a file, which is never requested
     301: ExitCode.PERMANENT_REDIRECT,
     308: ExitCode.PERMANENT_REDIRECT,
+    300: ExitCode.REDIRECT,  # to the choice that its Location names
     302: ExitCode.REDIRECT,
     303: ExitCode.REDIRECT,
     307: ExitCode.REDIRECT,

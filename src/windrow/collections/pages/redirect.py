@@ -27,7 +27,8 @@ from windrow.formats.url import Resolved, normalise
 from windrow.reasons import Reason
 
 PERMANENT = frozenset({301, 308})
-REDIRECTS = PERMANENT | {302, 303, 307}
+_MULTIPLE_CHOICES = 300  # a redirect to its preferred choice, if it names one (RFC 9110, section 15.4.1)
+REDIRECTS = PERMANENT | {_MULTIPLE_CHOICES, 302, 303, 307}
 
 _TARGET = re.compile(r"\s*+<([^<>]*+)>")
 _PARAMETER = re.compile(r'\s*+;\s*+([!#$&+.^_`|~\w*-]++)\s*+(?>(?:=\s*+("(?>(?:[^"\\]|\\.)*)"|[^\s;,"]*+))?)')
@@ -54,7 +55,7 @@ def read_redirect(base: str, status: int, location: str) -> RedirectTarget | Non
     >>> read_redirect("https://example.org/a", 302, "").reason
     <Reason.BAD_ADDRESS: 'bad_address'>
     """
-    if status not in REDIRECTS:
+    if status not in REDIRECTS or (status == _MULTIPLE_CHOICES and not location.strip()):
         return None
     is_permanent = status in PERMANENT
     if not location.strip():

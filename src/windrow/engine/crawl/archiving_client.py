@@ -104,6 +104,8 @@ MAX_ROBOTS_BYTES = 1 << 20
 """The maximum number of bytes of a robots.txt that are fetched. RFC 9309, section 2.5, requires at least 500 KiB."""
 
 PARTIAL_CONTENT = 206  # the HTTP status
+MULTIPLE_CHOICES = 300
+"""The HTTP status of a redirect to one of several choices or, without a Location, of an answer with links to them."""
 TRANSFORMED = 203  # the HTTP status of a 200 whose body a proxy has changed (RFC 9110, section 15.3.4)
 
 ReadingLimit = Callable[[int], AbstractContextManager[None]]
@@ -273,7 +275,7 @@ class ArchivingClient:
     ) -> CrawlResult:
         """Archive a response, unless it may repeat a secret."""
         fields, body, reason, message = reply.fields, b"", None, ""
-        if 200 <= reply.status < 300:
+        if 200 <= reply.status <= MULTIPLE_CHOICES:
             try:
                 body = sink.content(bounds.max_size)
                 if codings := _content_codings(fields):
@@ -290,7 +292,7 @@ class ArchivingClient:
             except MemoryError:
                 body, reason, message = b"", Reason.MEMORY_LIMIT, Reason.MEMORY_LIMIT.meaning
         if not reason and (fault := _find_fault(reply.status, fields, job, is_robots=job.kind == self._robots_kind)):
-            (reason, message), body = fault, b""
+            (reason, message), body = fault, body if reply.status == MULTIPLE_CHOICES else b""
         if reply.is_cut:
             reason, message, sink.cut = Reason.TOO_LARGE, f"the response has more than {bounds.max_size} bytes", True
         if self._secrets and "content-encoding" in fields and self._may_repeat_secret(sink, bounds, fields):
@@ -367,7 +369,9 @@ def _find_fault(
         is_too_long = bool(fields.get("location", "").strip())
         if is_too_long or not is_robots:
             target = "an address that is too long to be requested" if is_too_long else "no address"
-            return Reason.PROTOCOL_ERROR, f"the response redirects to {target} (status {status})"
+            names_choices = status == MULTIPLE_CHOICES and not is_too_long
+            problem = "lists several addresses instead of a document" if names_choices else f"redirects to {target}"
+            return Reason.PROTOCOL_ERROR, f"the response {problem} (status {status})"
     if "transfer-encoding" not in fields:
         return None
     codings = fields["transfer-encoding"].lower().split(",")

@@ -10,7 +10,7 @@ from contextlib import suppress
 from windrow.clock import now
 from windrow.contract import NOT_MODIFIED, OK
 from windrow.digest import hash64
-from windrow.engine.crawl.archiving_client import ArchivingClient, CrawlResult, site_at
+from windrow.engine.crawl.archiving_client import MULTIPLE_CHOICES, ArchivingClient, CrawlResult, site_at
 from windrow.engine.fetchers.message import AttemptEnded, BatchBroken, BatchEnded, CrawlOrigin, Event
 from windrow.engine.listed.connection_pool import MAX_WALK_PAUSE, HostQueue
 from windrow.errors import WindrowError
@@ -338,7 +338,7 @@ class OriginCrawler:
         if attempt.status == NOT_MODIFIED and has_new_rules and job.body:
             fields, body = self._archiver.read_kept(job.kind, job.body)
             reply = reply._replace(fields=fields, body=body)
-        elif attempt.status != OK:
+        elif attempt.status not in {OK, MULTIPLE_CHOICES}:
             return ()
         if not reply.body:
             return ()

@@ -91,6 +91,6 @@ def redirect_target(status: int, location: str, base: str, hops: int) -> str:
     >>> redirect_target(301, "/r.txt", "https://example.org/robots.txt", 5)
     ''
     """
-    if status not in {301, 302, 303, 307, 308} or hops >= MAX_REDIRECTS or not location:
+    if status not in {300, 301, 302, 303, 307, 308} or hops >= MAX_REDIRECTS or not location:
         return ""
     return normalise(location, base).url
