@@ -147,6 +147,42 @@ def test_of_several_articles_in_json_ld_only_that_of_the_page_counts(
     assert (page_head.published, page_head.authors) == (published, authors.get(published, ()))
 
 
+def test_references_to_other_objects_of_json_ld_are_followed_even_if_they_repeat_a_type() -> None:
+    """A reference with a type before its object hid the object, and an address that another object has was unknown."""
+    article = {
+        "@type": "NewsArticle", "headline": "Repair", "datePublished": "2026-11-04", "mainEntityOfPage": {"@id": "#page"},
+        "author": {"@type": "Person", "@id": "#ann"}, "publisher": {"@type": "Organization", "@id": "#paper"},
+        "image": {"@type": "ImageObject", "@id": "#image"},
+    }  # fmt: skip
+    others = [
+        {"@type": "NewsArticle", "headline": "An older story", "datePublished": "2020-01-01"},
+        {"@type": "WebPage", "@id": "#page", "url": "https://a.example/quay"},
+        {"@type": "Person", "@id": "#ann", "name": "Ann Lee"},
+        {"@type": "Organization", "@id": "#paper", "name": "The Gazette"},
+        {"@type": "ImageObject", "@id": "#image", "url": "https://a.example/quay.jpg"},
+    ]
+    page_head = head(
+        "<title>Quay</title><link rel=canonical href=http://a.example/quay>"
+        f"<script type=application/ld+json>{json.dumps(others[:1])}</script>"
+        f"<script type=application/ld+json>{json.dumps([article, *others[1:]])}</script>"
+    )
+    assert (page_head.published, page_head.authors, page_head.linked.sites, page_head.linked.image) == (
+        "2026-11-04", ("Ann Lee",), ("The Gazette",), "https://a.example/quay.jpg",
+    )  # fmt: skip
+
+
+def test_lists_of_json_ld_have_the_addresses_of_their_elements() -> None:
+    elements = [
+        "https://a.example/1", {"@type": "ListItem", "position": 2, "url": "/2"},
+        {"@type": "ListItem", "item": {"@type": "NewsArticle", "url": "/3", "name": "Three"}},
+        {"@type": "ListItem", "item": {"@id": "/4"}}, {"@type": "ListItem", "item": "/5"}, {"@type": "ListItem"}, None,
+    ]  # fmt: skip
+    crumbs = {"@type": "BreadcrumbList", "itemListElement": [{"@type": "ListItem", "item": "/news"}]}
+    page = {"@type": "CollectionPage", "mainEntity": {"@type": "ItemList", "itemListElement": elements}}
+    page_head = head(f"<script type=application/ld+json>{json.dumps([crumbs, page])}</script>")
+    assert page_head.linked.listed == ("https://a.example/1", "/2", "/3", "/4", "/5")
+
+
 def test_an_author_in_the_form_of_catalogues_is_one_author() -> None:
     metas = "".join(f"<meta name=citation_author content='{name}'>" for name in ("Lee, Ann", "van Ek, Bo J.", "C. Dee"))
     assert read_article(f"<title>Tea</title>{metas}<p>Pour it.".encode(), "text/html", "", ()).authors == (

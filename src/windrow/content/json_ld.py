@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import unescape
 from itertools import chain
 from typing import Any, NamedTuple
@@ -20,6 +20,7 @@ _NAMED_TYPE = re.compile(f"{_ARTICLE_TYPE.pattern}|{_PART_TYPE.pattern}", re.IGN
 """Matches the types of objects whose name is a headline."""
 _TEXT_TYPE = re.compile(r"article$|posting$|report$", re.IGNORECASE)
 _ROLE_TYPE = re.compile(r"role$", re.IGNORECASE)
+_LIST_TYPE = re.compile(r"^itemlist$", re.IGNORECASE)
 _SITE_TYPE = re.compile(r"^website$", re.IGNORECASE)
 _PAGE_TYPE = re.compile(rf"page$|creativework$|videoobject|podcastepisode|event$|{_PART_TYPE.pattern}", re.IGNORECASE)
 _OTHER_OBJECTS = frozenset((
@@ -58,6 +59,8 @@ class StructuredData(NamedTuple):
     language: str = ""
     keywords: tuple[str, ...] = ()
     sites: tuple[str, ...] = ()
+    listed: tuple[str, ...] = ()
+    """The addresses, as written, of the things in the page's lists (ItemList)."""
     """The names of the site and of the object's publisher."""
     left_out: tuple[Excess, ...] = ()
     """For each cap that the JSON-LD exceeds, how much is left out."""
@@ -82,12 +85,14 @@ def read_json_ld(scripts: Sequence[str], titles: Sequence[str] = (), addresses: 
         return StructuredData()
     by_id: dict[str, LinkedObject] = {}
     objects, left_out, unread_scripts = _read_objects(scripts, by_id)
-    main_object = _choose_article([node for node in objects if _has_type(node, _ARTICLE_TYPE)], titles, addresses)
+    main_object = _choose_article(
+        [node for node in objects if _has_type(node, _ARTICLE_TYPE)], titles, addresses, by_id
+    )
     if main_object is None:
         pages = [node for node in objects if _has_type(node, _PAGE_TYPE)]
         if pages[1:]:  # a part says more than the page that it is on
             pages.sort(key=lambda page: not _has_type(page, _PART_TYPE))
-        main_object = next((page for page in pages if _is_of_page(page, titles, addresses)), {})
+        main_object = next((page for page in pages if _is_of_page(page, titles, addresses, by_id)), {})
     dated_texts = () if main_object else unread_scripts if objects else scripts
     dates_in_text = dict(reversed(_DATE_MEMBER.findall("\n".join(dated_texts))))
     names = [name for node in objects if _has_type(node, _SITE_TYPE) for name in _read_names(node, by_id)]
@@ -110,6 +115,7 @@ def read_json_ld(scripts: Sequence[str], titles: Sequence[str] = (), addresses: 
         language=_first_text(main_object, "inLanguage"),
         keywords=tuple(dict.fromkeys(filter(None, _read_names(_list_topics(main_object, by_id), {})))),
         sites=tuple(dict.fromkeys([*names, *_read_names(main_object.get("publisher"), by_id)])),
+        listed=tuple(dict.fromkeys(_listed_addresses(node for node in objects if _has_type(node, _LIST_TYPE)))),
         left_out=left_out,
         unread_scripts=len(unread_scripts),
     )
@@ -117,7 +123,10 @@ def read_json_ld(scripts: Sequence[str], titles: Sequence[str] = (), addresses: 
 
 
 def _choose_article(
-    articles: Sequence[LinkedObject], titles: Sequence[str], addresses: Sequence[str]
+    articles: Sequence[LinkedObject],
+    titles: Sequence[str],
+    addresses: Sequence[str],
+    by_id: Mapping[str, LinkedObject],
 ) -> LinkedObject | None:
     """Return the article that a page is about; None if there is none, or if none of several fits the page.
 
@@ -127,24 +136,29 @@ def _choose_article(
     wanted_addresses = {_plain_address(address) for address in addresses} - {""}
     headlines = [_fold_words(_first_text(article, "headline", "name")) for article in articles]
     can_compare_both = bool(wanted_titles and wanted_addresses)
-    is_certain = can_compare_both and any(headlines) and any(chain.from_iterable(map(_own_addresses, articles)))
+    own_addresses = [{*_own_addresses(article, by_id)} for article in articles]
+    is_certain = can_compare_both and any(headlines) and any(chain.from_iterable(own_addresses))
     if (len(articles) < 2 and not is_certain) or not (wanted_titles or wanted_addresses):
         return next(iter(articles), None)
     pairs = list(zip(articles, headlines, strict=True))
-    by_address = (article for article in articles if not wanted_addresses.isdisjoint(_own_addresses(article)))
+    by_address = (
+        article for article, own in zip(articles, own_addresses, strict=True) if not wanted_addresses.isdisjoint(own)
+    )
     by_title = (article for article, headline in pairs if headline in wanted_titles)
     by_part = (article for article, headline in pairs if any(_has_part(title, headline) for title in wanted_titles))
     return next(chain(by_address, by_title, by_part), None)
 
 
-def _is_of_page(page: LinkedObject, titles: Sequence[str], addresses: Sequence[str]) -> bool:
+def _is_of_page(
+    page: LinkedObject, titles: Sequence[str], addresses: Sequence[str], by_id: Mapping[str, LinkedObject]
+) -> bool:
     """Return whether an object that is no article is the page with these titles and addresses, and not a thing in it.
 
     One without a name and without an address may be, since it states nothing of another page.
     """
     wanted_titles = {words for title in titles if (words := _fold_words(title))}
     wanted_addresses = {_plain_address(address) for address in addresses} - {""}
-    own_addresses, name = {*_own_addresses(page)} - {""}, _fold_words(_first_text(page, "headline", "name"))
+    own_addresses, name = {*_own_addresses(page, by_id)} - {""}, _fold_words(_first_text(page, "headline", "name"))
     if name in wanted_titles or own_addresses & wanted_addresses:
         return True
     if own_addresses and wanted_addresses:
@@ -157,9 +171,10 @@ def _has_part(title: str, headline: str) -> bool:
     return bool(headline) and (f" {headline} " in f" {title} " or f" {title} " in f" {headline} ")
 
 
-def _own_addresses(article: LinkedObject) -> Iterator[str]:
+def _own_addresses(article: LinkedObject, by_id: Mapping[str, LinkedObject]) -> Iterator[str]:
     pages = [node for node in _list_of(article.get("mainEntityOfPage")) if isinstance(node, dict)]
-    for node in (article, *pages):
+    described_pages = [by_id[page_id] for page in pages if (page_id := str(page.get("@id"))) in by_id]
+    for node in (article, *pages, *described_pages):
         for name in ("@id", "url", "mainEntityOfPage"):
             yield from map(_plain_address, _texts(node.get(name)))
 
@@ -171,6 +186,16 @@ def _plain_address(address: str) -> str:
 
 def _fold_words(text: str) -> str:
     return " ".join(_WORD.findall(text.casefold()))
+
+
+def _listed_addresses(lists: Iterable[LinkedObject]) -> Iterator[str]:
+    """Yield the addresses in lists: those that are elements, and those of elements and of their items."""
+    for node in lists:
+        for element in _list_of(node.get("itemListElement")):
+            item = element.get("item", element) if isinstance(element, dict) else element
+            nodes = [part for part in (element, item) if isinstance(part, dict)]
+            addresses = [address for part in nodes for name in ("url", "@id") for address in _texts(part.get(name))]
+            yield from filter(None, map(_clean, (addresses or _texts(item))[:1]))
 
 
 def _read_body(value: Any) -> str:
@@ -198,8 +223,8 @@ def _read_objects(
 ) -> tuple[list[LinkedObject], tuple[Excess, ...], list[str]]:
     """Return the objects with a type, what caps leave out of them, and the scripts that cannot be read as a whole.
 
-    Objects in `_OTHER_OBJECTS` properties are not returned. Objects with an `@id` and other properties are added to
-    `by_id`.
+    Objects in `_OTHER_OBJECTS` properties are not returned. The properties of all objects with the same `@id` are added
+    to `by_id`; of several values of one property the first one counts.
     """
     objects: list[LinkedObject] = []
     unread_scripts: list[str] = []
@@ -220,9 +245,7 @@ def _read_objects(
                 object_count += 1
                 if object_count > JSON_LD_OBJECTS.number:
                     continue
-                object_id = node.get("@id")
-                if isinstance(object_id, str) and len(node) > 1:
-                    by_id.setdefault(object_id, node)
+                _join_properties(node, by_id)
                 if "@type" in node:
                     objects.append(node)
                 queue += [
@@ -232,6 +255,15 @@ def _read_objects(
                 ]
     oversized = (Excess(JSON_LD_CHARACTERS, excess_characters),) if excess_characters else ()
     return objects, (*oversized, *JSON_LD_OBJECTS.find_excess(object_count)), unread_scripts
+
+
+def _join_properties(node: LinkedObject, by_id: dict[str, LinkedObject]) -> None:
+    """Add an object's properties to those of its `@id`. A mere reference may have a type, but no other properties."""
+    object_id = node.get("@id")
+    if isinstance(object_id, str) and len(node) > 1:
+        properties = by_id.setdefault(object_id, {})
+        for name in node.keys() - properties.keys():
+            properties[name] = node[name]
 
 
 def decode_json_ld(script: str) -> tuple[list[Any], bool]:

@@ -99,7 +99,7 @@ def test_a_feed_is_asked_again_and_only_new_articles_are(tmp_path, press):
     assert len(articles(tmp_path)) == 3
 
 
-@pytest.mark.parametrize("kind", ["sitemap", "section", "front"])
+@pytest.mark.parametrize("kind", ["sitemap", "section", "list", "front"])
 def test_sitemaps_sections_and_front_pages_lead_to_articles_whose_kind_is_found_out(tmp_path, press, kind):
     urls = [page(press, number) for number in (1, 2)]
     links = "".join(f"<li><a href='{url}'>A long headline of a story in the paper</a>" for url in urls)
@@ -114,6 +114,11 @@ def test_sitemaps_sections_and_front_pages_lead_to_articles_whose_kind_is_found_
         press.put("/", f"<urlset {names}>{entries}</urlset>", "text/xml")
     elif kind == "section":
         press.put("/", f"<html><body><h1>News</h1><ul>{links}<li><a href='/tag/harbour-news-of-the-day/'>x</a></ul>")
+    elif kind == "list":
+        item_list = {"@type": "ItemList", "itemListElement": [{"@type": "ListItem", "url": url} for url in urls]}
+        press.put(
+            "/", f"<h1>News</h1><script type=application/ld+json>{json.dumps(item_list)}</script><div id=app></div>"
+        )
     else:
         page(press, 2)
         rss(press, (1, 2))

@@ -19,10 +19,10 @@ _PATH_OF_OTHERS = re.compile(r"(?i)/(?:tags?|category|categories|authors?|topic|
 
 
 def read_section(body: bytes, url: str, content_type: str) -> Page | None:
-    """Read the page at `url`; return None for a document without HTML links, such as JSON."""
+    """Read the page at `url`; return None for a document without links in HTML or JSON-LD, such as mere JSON."""
     if body[:2048].removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in {b"{", b"["}:
         return None  # JSON, perhaps with markup in its texts
-    has_links = b"<a " in body[: 1 << 20] or b"<A " in body[: 1 << 20]
+    has_links = any(mark in body[: 1 << 20] for mark in (b"<a ", b"<A ", b"ItemList"))
     return read_page(body, url, content_type) if has_links else None
 
 
@@ -36,14 +36,16 @@ def find_article_links(
 ) -> tuple[Sequence[str], tuple[LeftOutCount, ...]]:
     """Return the links of a section page that lead to articles of its own site, in order, and counts of the others.
 
+    The addresses in its JSON-LD lists are links, too, after the others: some pages show their articles by a script.
+
     Links to other sites are not counted. The paths of articles are those that the settings name or, if they name none,
     those that look like an article's.
     """
     base = normalise(page.head.base, url).url if page.head.base else url
     own_origins = {parts(normalise(origin).url).origin for origin in options.get("origins", ())}
     refusals: dict[str, str] = {}
-    for anchor in page.outline.anchors:
-        address = normalise(anchor.href, base).url if anchor.href else ""
+    for reference in (*(anchor.href for anchor in page.outline.anchors), *page.head.linked.listed):
+        address = normalise(reference, base).url if reference else ""
         if not address or address in refusals or is_front_page(address) or address == url:
             continue
         if _bare_host_name(address) == _bare_host_name(url) or parts(address).origin in own_origins:
