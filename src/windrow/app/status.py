@@ -183,7 +183,9 @@ def _repeated_counts(
     failing_counts: Counter[str] = Counter()
     for _, reason, number in failing:
         failing_counts[reason] += number
-    substitutes = Counter({row.reason: row.documents for row in unread if row.reason in SUBSTITUTE_REASONS})
+    substitutes: Counter[str] = Counter(
+        {row.reason: row.documents for row in unread if row.reason in SUBSTITUTE_REASONS}
+    )
     return [(reason, -number) for reason, number in (failing_counts & substitutes & Counter(skipped)).items()]
 
 

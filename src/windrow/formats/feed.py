@@ -33,7 +33,10 @@ _XHTML = "{http://www.w3.org/1999/xhtml}"
 
 
 class FeedEntry(NamedTuple):
-    """An entry; missing fields are empty. `url` and addresses in `html` may be relative to `base` (`xml:base`)."""
+    """An entry; missing fields are empty.
+
+    Addresses in `html` may be relative to `base` (`xml:base`); `url` and `base` may be relative to the feed's address.
+    """
 
     title: str
     html: str
@@ -163,7 +166,7 @@ def _read_entries(
 
 
 def _read_rss_item(element: etree._Element) -> FeedEntry:
-    url, _, base = url_hints.read_rss_item(element)
+    url, _ = url_hints.read_rss_item(element)
     title = _plain_text(first_child_text(element, "title"))
     html = first_child_text(element, "encoded") or first_child_text(element, "description")
     published, updated = first_child_text(element, "pubDate", "date"), first_child_text(element, "updated")
@@ -171,7 +174,7 @@ def _read_rss_item(element: etree._Element) -> FeedEntry:
         _RSS_AUTHOR.sub(r"\1", text) for text in _child_texts(element, "author")
     ]
     return FeedEntry(
-        title, html, url, base, published, updated, tuple(authors),
+        title, html, url, url_hints.find_base(element), published, updated, tuple(authors),
         (*_child_texts(element, "category"), *_subjects(element)),
     )  # fmt: skip
 
@@ -190,8 +193,8 @@ def _child_texts(element: etree._Element, name: str) -> list[str]:
 def _read_atom(root: etree._Element) -> Feed:
     entries, left_out = _read_entries(root.iterchildren("{*}entry"), _read_atom_entry)
     return Feed(
-        _plain_text(_text_construct(root, "title")),
-        _plain_text(_text_construct(root, "subtitle", "tagline")),
+        _plain_text(_text_construct(root, "title")[0]),
+        _plain_text(_text_construct(root, "subtitle", "tagline")[0]),
         root.get(_LANGUAGE, ""),
         first_child_text(root, "updated", "modified"),
         entries,
@@ -204,7 +207,8 @@ def _read_atom(root: etree._Element) -> Feed:
 def _find_next(element: etree._Element) -> str:
     """Return the address of the next page of a feed, as the feed or its channel `element` writes it, or ""."""
     links = (link for link in element.iterchildren("{*}link") if link.get("rel", "").strip().lower() == "next")
-    return next((address for link in links if (address := link.get("href", "").strip())), "")
+    addresses = (url_hints.resolve_by_base(link, link.get("href", "").strip()) for link in links)
+    return next(filter(None, addresses), "")
 
 
 def _atom_authors(element: etree._Element) -> list[str]:
@@ -212,9 +216,9 @@ def _atom_authors(element: etree._Element) -> list[str]:
 
 
 def _read_atom_entry(element: etree._Element) -> FeedEntry:
-    url, _, base = url_hints.read_atom_entry(element)
-    title = _plain_text(_text_construct(element, "title"))
-    html = _text_construct(element, "content") or _text_construct(element, "summary")
+    url, _ = url_hints.read_atom_entry(element)
+    title = _plain_text(_text_construct(element, "title")[0])
+    html, base = _text_construct(element, "content", "summary")
     published = first_child_text(element, "published", "issued")
     updated = first_child_text(element, "updated", "modified")
     # An entry without authors has those of its source or, if that has none, of the feed (RFC 4287, section 4.2.1).
@@ -225,21 +229,34 @@ def _read_atom_entry(element: etree._Element) -> FeedEntry:
     return FeedEntry(title, html, url, base, published, updated, tuple(authors), (*categories, *_subjects(element)))
 
 
-def _text_construct(element: etree._Element, *names: str) -> str:
-    """Return as HTML the first child with the first of `names` that occurs (RFC 4287, 3.1 and 4.1.3), or ""."""
+def _text_construct(element: etree._Element, *names: str) -> tuple[str, str]:
+    """Return as HTML the first child with text, in the order of `names` (RFC 4287, 3.1 and 4.1.3), and its base."""
     for name in names:
         for child in url_hints.named_children(element, name):
-            text_type = (child.get("type") or child.get("mode") or "text").lower()
-            if text_type in {"xhtml", "application/xhtml+xml", "xml"} or len(child):
-                etree.cleanup_namespaces(child)
-                inside = (
-                    etree.tostring(child_element, encoding="unicode", method="html")
-                    for child_element in _without_namespace(child)
-                )
-                return escape(child.text or "") + "".join(inside)
-            content = child.text or ""
-            return content if text_type in {"html", "text/html", "escaped"} else escape(content)
-    return ""
+            if html := _read_construct(child):
+                return html, url_hints.find_base(child)
+    return "", ""
+
+
+def _read_construct(child: etree._Element) -> str:
+    text_type = (child.get("type") or child.get("mode") or "text").lower()
+    if text_type in {"xhtml", "application/xhtml+xml", "xml"} or len(child):
+        etree.cleanup_namespaces(child)
+        _apply_bases(child)
+        inside = (etree.tostring(part, encoding="unicode", method="html") for part in _without_namespace(child))
+        return escape(child.text or "") + "".join(inside)
+    content = child.text or ""
+    return content if text_type in {"html", "text/html", "escaped"} else escape(content)
+
+
+def _apply_bases(element: etree._Element) -> None:
+    """Resolve the addresses below an element by each `xml:base` there, which HTML does not have, innermost first."""
+    for based in reversed([part for part in element.iterdescendants() if part.get(url_hints.BASE)]):
+        base = based.get(url_hints.BASE, "").strip()
+        for part in based.iter():
+            for name in ("href", "src"):
+                if address := part.get(name):
+                    part.set(name, url_hints.join_address(base, address))
 
 
 def _without_namespace(element: etree._Element) -> list[etree._Element]:

@@ -11,6 +11,7 @@ from datetime import datetime
 from enum import StrEnum
 from itertools import islice
 from typing import Any, NamedTuple, cast
+from urllib.parse import urljoin
 
 from isal import isal_zlib
 from lxml import etree
@@ -31,8 +32,11 @@ MAX_BYTES = SITEMAP_BYTES.number
 MAX_ENTRIES = SITEMAP_ENTRIES.number
 """The maximum number of entries of a sitemap (Sitemaps protocol 0.9), and of a feed."""
 
-_Row = tuple[str, str, str]
-"""The address, time of last change and base (`xml:base`) of an entry, as written; a missing value is empty."""
+_Row = tuple[str, str]
+"""The address of an entry, which may be relative to that of the document, and the time of its last change as written.
+
+A missing value is empty.
+"""
 
 
 ADDRESS_ELEMENTS = ("loc", "link", "guid")
@@ -73,8 +77,8 @@ class UrlHints:
 
 
 def read_sitemap_entry(element: etree._Element) -> _Row:
-    """Return the address and time of a `url` or `sitemap` element, and an empty base."""
-    return first_child_text(element, "loc"), first_child_text(element, "lastmod"), ""
+    """Return the address and time of a `url` or `sitemap` element."""
+    return first_child_text(element, "loc"), first_child_text(element, "lastmod")
 
 
 def first_child_text(element: etree._Element, *names: str) -> str:
@@ -99,14 +103,14 @@ def all_text(element: etree._Element) -> str:
 
 
 _PAGE_TYPES = frozenset(("", "text/html", "application/xhtml+xml"))
-_BASE = "{http://www.w3.org/XML/1998/namespace}base"
+BASE = "{http://www.w3.org/XML/1998/namespace}base"
 _ABOUT = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}about"
 _MAX_JSON_BYTES = JSON_FEED_BYTES.number  # JSON is in memory as a whole
 JSON_FEED_VERSIONS = ("https://jsonfeed.org/version/", "http://jsonfeed.org/version/")
 
 
 def read_rss_item(element: etree._Element) -> _Row:
-    """Return the address, time and base of an RSS item; without a link, its address is a `guid` that is a permalink.
+    """Return the address and time of an RSS item; without a link, its address is a `guid` that is a permalink.
 
     A `guid` that does not say so is one if it is a web address: many have numbers.
     """
@@ -116,17 +120,18 @@ def read_rss_item(element: etree._Element) -> _Row:
             text, is_address = (guid.text or "").strip(), guid.get("isPermaLink", "").strip().lower()
             if is_address == "true" or (not is_address and has_web_scheme(text)):
                 address = text
-    return address, first_child_text(element, "updated", "modified", "pubDate", "date"), _address_for_links(element)
+    time = first_child_text(element, "updated", "modified", "pubDate", "date")
+    return resolve_by_base(element, address), time
 
 
 def read_atom_entry(element: etree._Element) -> _Row:
-    """Return the address, time and base of an Atom entry."""
+    """Return the address and time of an Atom entry."""
     time = first_child_text(element, "updated", "modified", "published", "issued")
-    return _alternate_link(element), time, _address_for_links(element)
+    return _alternate_link(element), time
 
 
 def read_json_feed_items(content: bytes) -> Iterator[_Row]:
-    """Yield a row with an empty base for each item of a JSON Feed; raise StepError if it is not one, or too large."""
+    """Yield a row for each item of a JSON Feed; raise StepError if it is not one, or too large."""
     if len(content) > _MAX_JSON_BYTES:
         raise StepError(f"the JSON has {len(content)} bytes; the limit is {_MAX_JSON_BYTES}", Reason.TOO_LARGE)
     try:
@@ -140,7 +145,7 @@ def read_json_feed_items(content: bytes) -> Iterator[_Row]:
         raise StepError("the JSON Feed has no list of items", Reason.NOT_VALID)
     for item in item_list:
         members = item if isinstance(item, dict) else {}  # an item that is not an object counts as refused
-        yield json_item_address(members), _first_member(members, "date_modified", "date_published"), ""
+        yield json_item_address(members), _first_member(members, "date_modified", "date_published")
 
 
 def json_item_address(members: dict[str, object]) -> str:
@@ -161,16 +166,39 @@ def _alternate_link(element: etree._Element) -> str:
     for link in element.iterchildren("{*}link"):
         if link.get("href") and link.get("rel", "alternate").strip().lower() == "alternate":
             if read_media_type({"content-type": link.get("type", "")}) in _PAGE_TYPES:
-                return link.get("href", "")
-            address = address or link.get("href", "")
+                return resolve_by_base(link, link.get("href", ""))
+            address = address or resolve_by_base(link, link.get("href", ""))
     return address
 
 
-def _address_for_links(element: etree._Element) -> str:
-    """Return the `xml:base` of an element or of its nearest ancestor that has one, or "" if there is none."""
-    if own_base := element.get(_BASE):
-        return own_base
-    return next((base for ancestor in element.iterancestors() if (base := ancestor.get(_BASE))), "")
+def resolve_by_base(element: etree._Element, address: str) -> str:
+    """Resolve an address in an element by the base of the element. The result is "" if the address is."""
+    return join_address(find_base(element), address) if address else ""
+
+
+def find_base(element: etree._Element) -> str:
+    """Return the base of an element: each `xml:base` is relative to that of the parent. It is "" if there is none.
+
+    The result may be relative to the address of the document.
+
+    Source: RFC 4287, section 2, and W3C XML Base, section 4.
+
+    >>> find_base(etree.fromstring('<a xml:base="/x/"><b xml:base="y/"/></a>')[0])
+    '/x/y/'
+    """
+    base = ""
+    for node in (element, *element.iterancestors()):
+        if own_base := node.get(BASE, "").strip():
+            base = join_address(own_base, base) if base else own_base
+    return base
+
+
+def join_address(base: str, address: str) -> str:
+    """Resolve an address against a base that may itself be relative; return it unchanged if one is not valid."""
+    try:
+        return urljoin(base, address.strip())
+    except ValueError:
+        return address
 
 
 GZIP = b"\x1f\x8b"
@@ -259,7 +287,7 @@ def _read_elements(content: bytes, tag: str, read_entry: Any) -> Iterator[_Row]:
             try:
                 entry = read_entry(element)
             except UnicodeDecodeError:  # lone surrogates: the entry counts as refused
-                entry = ("", "", "")
+                entry = ("", "")
             read_count += 1
             yield entry
             element.clear()
@@ -269,7 +297,7 @@ def _read_elements(content: bytes, tag: str, read_entry: Any) -> Iterator[_Row]:
         raise StepError("the XML is not well-formed", Reason.NOT_WELL_FORMED) from None
     if reader.error_log:
         for _ in range(xml.count_start_tags(content, tag) - read_count):
-            yield "", "", ""
+            yield "", ""
 
 
 def _read_text(content: bytes, base: str) -> UrlHints:
@@ -281,7 +309,7 @@ def _read_text(content: bytes, base: str) -> UrlHints:
     line_matches = _TEXT_LINE.finditer(text)
     lines = (match[0].strip() for match in islice(line_matches, _MAX_LINES))
     addresses = (line if has_web_scheme(line) else "" for line in lines if line and line[0] != "#")
-    hints = _gather_hints(HintKind.SITEMAP, ((address, "", "") for address in addresses), base)
+    hints = _gather_hints(HintKind.SITEMAP, ((address, "") for address in addresses), base)
     if next(line_matches, None) and not hints.left_out:  # comments are among the lines that were read
         hints = replace(hints, reason=Reason.TOO_MANY_ELEMENTS, left_out=1)
     return hints if hints.entries else UrlHints(HintKind.NONE, reason=Reason.UNSUPPORTED)
@@ -290,19 +318,16 @@ def _read_text(content: bytes, base: str) -> UrlHints:
 def _gather_hints(kind: HintKind, rows: Iterable[_Row], base: str) -> UrlHints:
     """Return the rows as hints with normalised addresses, each once with its newest time of change.
 
-    The base of a row may be relative to `base`.
-
     The limit `MAX_ENTRIES` includes repeated and refused addresses.
     """
     entries: dict[str, UrlHint] = {}
     refused = left_out = unread_times = 0
     try:
-        for count, (address, modified, entry_base) in enumerate(rows):
+        for count, (address, modified) in enumerate(rows):
             if count >= MAX_ENTRIES:
                 left_out += 1
                 continue
-            full_entry_base = normalise(entry_base, base).url if entry_base else ""
-            url = normalise(address, full_entry_base or base).url if address else ""
+            url = normalise(address, base).url if address else ""
             if not url:
                 refused += 1
                 continue

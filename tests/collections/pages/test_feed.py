@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 
+from windrow.collections.news.listed_details import read_details
 from windrow.collections.pages.code import Destination, Locality
 from windrow.collections.pages.reading import PageDocument, read
+from windrow.formats.url_hints import read_hints
 
 URL = "http://a.example/blog/feed"
 RSS = b"""<?xml version="1.0"?>
@@ -52,6 +54,25 @@ def test_atom() -> None:
     assert page.pile.text == "Tee\nDas Erste\nEins zwei\nA <b> C\n1 < 2"
     assert [link.url for link in page.links] == ["http://a.example/x/eins", "http://a.example/x/zwei"]
     assert page.description.language == "de"
+
+
+def test_each_base_in_atom_is_relative_to_that_of_its_parent() -> None:
+    """Only the nearest base counted, and those of links, of contents and of elements in XHTML did not."""
+    feed = b"""<feed xmlns="http://www.w3.org/2005/Atom" xml:base="/x/">
+<link rel="next" href="?page=2"/>
+<entry xml:base="y/"><title>A</title><link xml:base="z/" href="1"/><content type="xhtml" xml:base="../c/">
+<div xmlns="http://www.w3.org/1999/xhtml"><a href="2">two</a>
+<div xml:base="d/"><a href="3">three</a><p xml:base="/e/"><a href="4">four</a><a href="http://b.example/5">five</a></p></div></div>
+</content></entry>
+<entry xml:base="y/"><title>B</title><link href="6"/><content type="html" xml:base="w/">&lt;a href="7">seven&lt;/a></content></entry>
+</feed>"""
+    assert [link.url for link in read_page(feed, "application/atom+xml").links] == [
+        "http://a.example/x/y/z/1", "http://a.example/x/c/2", "http://a.example/x/c/d/3", "http://a.example/e/4",
+        "http://b.example/5", "http://a.example/x/y/6", "http://a.example/x/y/w/7",
+    ]  # fmt: skip
+    hints = read_hints(feed, URL)
+    assert [hint.url for hint in hints.entries] == ["http://a.example/x/y/z/1", "http://a.example/x/y/6"]
+    assert read_details(feed, URL, hints.kind)[2] == "http://a.example/x/?page=2"
 
 
 def test_json_feed() -> None:

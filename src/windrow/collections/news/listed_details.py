@@ -61,7 +61,7 @@ def read_details(body: bytes, url: str, kind: HintKind) -> tuple[dict[str, dict[
     seen: set[tuple[str, ...]] = set()
     repeated = []
     for entry in listed:
-        address = normalise(entry.url, normalise(entry.base, url).url if entry.base else url).url if entry.url else ""
+        address = normalise(entry.url, url).url if entry.url else ""
         if not address:
             continue
         identity = (address, entry.url.partition("#")[2], " ".join(entry.title.split()))

@@ -43,6 +43,7 @@ from windrow.formats import markdown as markdown_format
 from windrow.formats import pdf as pdf_format
 from windrow.formats.sniff import detect_language, normalise_tag, sniff
 from windrow.formats.text import counted, first_paragraph, paragraphs, replace_controls
+from windrow.formats.url import normalise
 from windrow.model import Finding, Level, Limits
 from windrow.reasons import Reason
 
@@ -233,8 +234,8 @@ def read_feed(raw: bytes, url: str, headers: ContentHeaders, _limits: Limits) ->
 def _read_entry(entry: feed_format.FeedEntry, url: str) -> tuple[Pile, list[Link], tuple[Excess, ...]]:
     """Return the texts and links of an entry, and what caps leave out of it."""
     title = escape(entry.title)
-    if entry.url:
-        title = f'<a href="{escape(entry.url)}">{title}</a>'
+    if entry.url:  # it is not relative to the base of the text
+        title = f'<a href="{escape(normalise(entry.url, url).url or entry.url)}">{title}</a>'
     text = f"<main><article><h1>{title}</h1>{entry.html}</article></main>"
     page = read_html(text.encode("utf-8", "replace"), url, _HTML_TYPE)
     outline = page.outline
