@@ -7,6 +7,8 @@ import pytest
 from windrow.content.article import find_headline, find_title
 from windrow.content.page import read_page
 
+SITE = "<meta property=og:site_name content='The Site'>"
+
 
 def title_of(html: str, *, main: str = "") -> str:
     page = read_page(html.encode())
@@ -55,7 +57,16 @@ def test_a_headline_in_the_main_content_comes_first() -> None:
         ("<title>A - B</title><meta property=og:title content='A - B'>", "", "A - B"),
         ("<title>Tea</title><meta property=og:site_name content=Tea>", "", "Tea"),
         ("", "Tea", "Tea"),
+        (f"{SITE}<title>Tea is poured | The Site - News</title>", "", "Tea is poured"),
+        (f"{SITE}<meta property=og:title content='Tea is poured | The Site - News'>", "", "Tea is poured"),
+        (f"{SITE}<title>News - The Site | Tea is poured</title>", "Latest", "Tea is poured"),
+        (f"{SITE}<title>Tea - cups | The Site</title>", "", "Tea - cups"),
+        (f"{SITE}<title>The Site » News » Tea is poured</title>", "", "News » Tea is poured"),
+        (f"{SITE}<title>The Site - The Site</title>", "", "The Site - The Site"),
+        ("<meta property=og:site_name content='The Site | News'><title>Tea | The Site | News</title>", "", "Tea"),
+        ("<meta property=og:site_name content='The Site | News'><meta property=og:title content='Tea - The Site | News'>",
+         "", "Tea"),
     ],
-)
+)  # fmt: skip
 def test_a_title_is_the_headline_or_stands_without_the_name_of_the_site(html: str, first: str, expected: str) -> None:
     assert find_title(read_page(html.encode()).head, first) == expected

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser
 
 _TITLE_SEPARATOR = re.compile(r"\s+[|\u2013\u2014·•»\u203a:/-]{1,2}\s+|\s*[|»]\s*|\s+::\s+")
+_MAX_NAME_PARTS = 3  # of a site's name, such as "The Site | News"
 _WORD = re.compile(r"\w+")
 
 
@@ -54,24 +55,47 @@ def find_headline(outline: Outline, is_chosen: Sequence[bool], head: PageHead) -
 def find_title(head: PageHead, headline: str) -> str:
     """Return an article's title: `headline` if the page's title repeats it or is missing, or else the page's title.
 
-    Parts at the start and end of the page's title that are the site's name are left out, unless the title has no other
-    part. If no part is the site's name and the page has no `og:title`, the last of several parts is left out.
+    Parts of the page's title that are the site's name are left out, unless the title has no other part. Of the parts
+    before and after such a name, the longest run remains: the others name a section. If no part is the site's name and
+    the page has no `og:title`, the last of several parts is left out.
 
     >>> find_title(PageHead(title="Tea | The Site"), "Today")
     'Tea'
+    >>> find_title(PageHead(title="Tea is poured | The Site - News", open_graph=(("og:site_name", "The Site"),)), "")
+    'Tea is poured'
     """
     page_title = head.property("og:title") or head.title or head.linked.headline
     titles = (page_title, head.title, head.linked.headline)
     if headline and (not page_title or any(_contains_headline(headline, title) for title in titles)):
         return headline
-    site_names = _site_names(head)
     spans = list(_part_spans(page_title))
-    title_spans = [(start, end) for start, end in spans if _fold_words(page_title[start:end]) not in site_names]
-    if not title_spans:
+    runs = list(_runs_without_site(page_title, spans, _site_names(head)))
+    if not runs:
         return page_title or headline
-    if len(title_spans) == len(spans) > 1 and not head.property("og:title"):
-        title_spans.pop()  # the last part is usually the site's name
-    return page_title[title_spans[0][0] : title_spans[-1][1]]
+    if len(runs[0]) == len(spans) > 1 and not head.property("og:title"):
+        runs[0].pop()  # the last part is usually the site's name
+    return max((page_title[run[0][0] : run[-1][1]] for run in runs), key=lambda text: len(_fold_words(text)))
+
+
+def _runs_without_site(
+    title: str, spans: Sequence[tuple[int, int]], site_names: Collection[str]
+) -> Iterator[list[tuple[int, int]]]:
+    """Yield the parts of a title between those that are the site's name, which may itself be of several parts."""
+    run: list[tuple[int, int]] = []
+    index = 0
+    while index < len(spans):
+        ends = range(min(len(spans), index + _MAX_NAME_PARTS), index, -1)
+        name_end = next(
+            (end for end in ends if _fold_words(title[spans[index][0] : spans[end - 1][1]]) in site_names), 0
+        )
+        if not name_end:
+            run.append(spans[index])
+        elif run:
+            yield run
+            run = []
+        index = name_end or index + 1
+    if run:
+        yield run
 
 
 def _contains_headline(headline: str, title: str) -> bool:
