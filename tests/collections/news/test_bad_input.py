@@ -8,7 +8,9 @@ import pytest
 
 from tests.collections.news import paper
 from tests.collections.news.press import Press
+from tests.collections.news.test_blox import blox, row
 from tests.collections.news.workspace import articles, configured, run, summaries
+from windrow.app import Windrow
 from windrow.collections.news import standard
 from windrow.ledger import Ledger
 
@@ -149,3 +151,23 @@ def test_rows_that_are_listed_twice_protected_or_of_other_types_are_counted_by_r
     assert {name: summary["details"].get(name) for name in wanted} == wanted
     assert {f"{press.url}/2025/11/story-{number}/" for number in (8, 9)} < {*articles(tmp_path)}
     assert not [problem for article in articles(tmp_path).values() for problem in standard.problems(article)]
+
+
+@pytest.mark.parametrize("chosen", [[], ["/*"]])
+def test_entries_without_an_address_are_counted_each_for_that_reason(tmp_path, press, chosen):
+    """Those of one answer counted as one, and with `article` as entries that are not wanted."""
+    press.post(1)
+    for number, link in ((2, ""), (3, None), (4, "mailto:a@b.example"), (5, 5)):
+        press.post(number, link=link)
+    rows = [row(press, 1), row(press, 2, url=""), row(press, 3, url=None), row(press, 4, url="tel:1")]
+    rows.append({name: value for name, value in row(press, 5).items() if name not in {"url", "uuid"}})
+    blox(press, rows, size=5)
+    items = "<item><title>b</title></item><item><title>c</title><link>mailto:a@b.example</link></item>"
+    press.put("/rss.xml", f"<rss version='2.0'><channel>{items}</channel></rss>", "application/rss+xml")
+    settings = {"url": press.url, "article": chosen}
+    kinds = {"w": {"kind": "wordpress"}, "b": {"kind": "townnews"}, "f": {"kind": "feed", "seeds": ["rss.xml"]}}
+    run(configured(tmp_path, {name: settings | kind for name, kind in kinds.items()}))
+    details = {summary["source"]: summary["details"] for summary in summaries(tmp_path)}
+    assert [details[kind]["error: bad_address"] for kind in ("wordpress", "townnews")] == [4, 4]
+    left_out = {(count.source, count.reason): count.addresses for count in Windrow(tmp_path).status().left_out}
+    assert left_out == {("w", "bad_address"): 4, ("b", "bad_address"): 4, ("f", "bad_address"): 2}

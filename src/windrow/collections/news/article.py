@@ -80,7 +80,8 @@ def article_observation(article: FoundArticle, zone: str, seen: datetime | None)
     """
     domain = standard.domain(article.url)
     if not domain or not has_web_scheme(article.url):
-        return Skip(Reason.BAD_ADDRESS, article.url[:500] or "the article has no address")
+        entry_name = article.url or article.lasting_name or article.title
+        return Skip(Reason.BAD_ADDRESS, entry_name[:500], "" if article.url else "the article has no valid web address")
     title = " ".join(article.title.split())
     if not title:
         return Skip(Reason.NO_TITLE, article.url)

@@ -20,7 +20,7 @@ UNLIKELY_RULE = "its path does not look like that of an article; the setting `ar
 
 
 def find_refusal(url: str, options: Mapping[str, Any]) -> str:
-    """Return the rule by which a source's settings exclude an address, or "" if they do not.
+    """Return the rule by which a source's settings exclude an address, or "" if they do not or it is not valid.
 
     >>> find_refusal("https://a.example/2026/quay", {"article": ("/2026/",), "not_article": ("/*/video/",)})
     ''
@@ -31,7 +31,9 @@ def find_refusal(url: str, options: Mapping[str, Any]) -> str:
     if not wanted and not unwanted:
         return ""
     address = normalise(url).url
-    path = spell_path(parts(address)) if address else ""
+    if not address:  # it has no path, and is left out for that
+        return ""
+    path = spell_path(parts(address))
     if wanted and not any(pattern.matches(path) for pattern in _read_patterns(tuple(wanted))):
         return NO_ARTICLE_RULE
     return NOT_ARTICLE_RULE if any(pattern.matches(path) for pattern in _read_patterns(tuple(unwanted))) else ""
