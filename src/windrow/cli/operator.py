@@ -13,6 +13,7 @@ from windrow.cli.command import Console, command, option
 from windrow.cli.options import complete_reasons, complete_sources
 from windrow.errors import UsageError
 from windrow.formats.text import counted, spell_size, table
+from windrow.renamed import REASONS, current_name
 
 if TYPE_CHECKING:
     from windrow.adapters.adapter import TakedownEstimate
@@ -36,11 +37,21 @@ def _decide(decision: str, console: Console, names: tuple[str, ...], **selection
             console.print(f"{item.key} (source {item.source})" if counts[item.key] > 1 else item.key)
     if not items:
         console.inform(f"there is nothing to {decision}")
+        if decision == "retry" and (left_out := _count_left_out(workspace, selection["reason"])):
+            console.inform(
+                f"reading left out {counted(left_out, 'record')} for this reason; to read all again: windrow replay"
+            )
         return 0
     effect, next_command = _EFFECTS[decision]
     effect = f"would be {effect}" if selection["dry_run"] else effect
     console.inform(f"{counted(len(items), 'item')} {effect}; next: {next_command}")
     return 0
+
+
+def _count_left_out(workspace: Windrow, reason: str) -> int:
+    """Return how many records of documents that were read are left out for a reason: no request gets them."""
+    counts = {count.reason: count.items for count in workspace.status().not_read} if reason else {}
+    return counts.get(current_name(REASONS, reason), 0)
 
 
 def _selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -77,9 +88,10 @@ def retry_command(console: Console, names: tuple[str, ...], **selection: Any) ->
 
     NAME is a file's name, `add/NAME` if it is offered for several actions, or the address of a page.
     Without names, failed and cancelled items with this source and reason are selected, except those of sources that are
-    no longer declared. Loaded records are kept. With --service, NAME is the key of a record, and WORD is the reason
-    that the service gave in its last answer; without both, the service is asked again about every document. Its earlier
-    answers are kept until it has answered again.
+    no longer declared. Loaded records are kept. A document of which reading left out records, for example because of
+    their dates, has not failed: with changed settings, `windrow replay` reads it again. With --service, NAME is the key
+    of a record, and WORD is the reason that the service gave in its last answer; without both, the service is asked
+    again about every document. Its earlier answers are kept until it has answered again.
     """
     return _decide("retry", console, names, **selection)
 

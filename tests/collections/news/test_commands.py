@@ -358,3 +358,20 @@ def test_pages_that_name_the_list_they_stand_in_as_their_canonical_address_are_a
     assert windrow("run")[0] == 0
     assert titles(tmp_path) == THREE
     assert len(hits(windrow, "harbour")) == 3
+
+
+def test_retry_names_the_command_for_what_reading_left_out(tmp_path, windrow, monkeypatch):
+    """It only said that there is nothing to retry, although `status` counts the record with that reason."""
+    press = Press(posts=2)
+    try:
+        press.post(3, title={"rendered": ""})
+        configured(tmp_path, monkeypatch, g={"url": press.url, "kind": "wordpress"})
+        windrow("run")
+    finally:
+        press.close()
+    code, output = windrow("retry", "--reason", "no_title")
+    assert (code, output.splitlines()) == (0, [
+        "there is nothing to retry",
+        "reading left out 1 record for this reason; to read all again: windrow replay",
+    ])  # fmt: skip
+    assert windrow("retry", "--reason", "no_text") == (0, "there is nothing to retry\n")
