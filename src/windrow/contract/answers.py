@@ -23,7 +23,7 @@ class Request(NamedTuple):
     be relative to the URL of the answer, or of the source. If `is_guess`, nothing named the address, so nothing is lost
     if its answer is not used, and the request is not repeated for that. With `again`, the request is for no list, and
     is sent again after that many seconds, then after pauses that double, up to a year. A step gets `redirected_from`,
-    the addresses through whose redirects the request was found, the nearest first.
+    the addresses whose redirects led to that of the request in the same session, the nearest first.
     """
 
     url: str

@@ -170,18 +170,14 @@ SELECT v.status AS "status: int", v.location FROM attempt v
 JOIN host h ON h.seq = v.host AND h.collection = :collection AND h.source = :source
 WHERE v.address = :address AND v.seq < :attempt AND v.reason IS NULL AND v.status < 400 ORDER BY v.seq DESC LIMIT 1;
 
--- def redirecting(attempt: int) -> list[str]
--- Return the addresses whose redirects led to that of an attempt, the nearest first, at most five.
-WITH RECURSIVE hop (url, via, host, number) AS (
-    SELECT '', a.via, a.host, 0 FROM attempt v JOIN address a ON a.digest = v.address AND a.host = v.host
-    WHERE v.seq = :attempt
-    UNION ALL
-    SELECT f.url, f.via, f.host, hop.number + 1 FROM hop JOIN host h ON h.seq = hop.host
-    JOIN host g ON g.collection = h.collection AND g.source = h.source
-    JOIN address f ON f.digest = hop.via AND f.host = g.seq
-    WHERE hop.number < 5 AND EXISTS (
-        SELECT 1 FROM attempt r WHERE r.address = f.digest AND r.host = f.host AND r.seq < :attempt AND r.location <> ''))
-SELECT url FROM hop WHERE number > 0 ORDER BY number;
+-- row: SentRedirect
+-- An attempt at a source that was answered with a redirect: its address, and the Location as sent.
+
+-- def redirects(collection: str, session: int) -> list[SentRedirect]
+-- Return the redirects that the sources of a collection sent in a session.
+SELECT h.source, a.url, v.location FROM attempt v JOIN host h ON h.seq = v.host AND h.collection = :collection
+JOIN address a ON a.digest = v.address AND a.host = v.host WHERE v.seq > :session AND v.location <> ''
+AND v.seq < coalesce((SELECT min(s.seq) FROM session s WHERE s.seq > :session), 9223372036854775807);
 
 -- part: stands
 -- The address is not taken down.

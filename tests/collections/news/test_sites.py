@@ -300,8 +300,11 @@ def test_an_article_that_moves_to_another_address_of_its_site_is_one_article_unt
     assert [*run_again().values()].count(False) == 1
 
 
+@pytest.mark.parametrize("is_listed", [False, True])
 @pytest.mark.parametrize("title", ["The quay 3", "Another story"])
-def test_an_article_without_a_date_whose_address_redirects_is_one_article_with_both_addresses(tmp_path, press, title):
+def test_an_article_without_a_date_whose_address_redirects_is_one_article_with_both_addresses(
+    tmp_path, press, title, is_listed
+):
     """It was kept once for the old address and once for the new one."""
     old, between, moved = "/news/the-quay-story-3.html", "/news/3/the-quay-story", "/2025/the-quay-story/"
     page(press, 3)
@@ -313,6 +316,8 @@ def test_an_article_without_a_date_whose_address_redirects_is_one_article_with_b
     run(workspace)
     press.pages |= {old: (301, f"-> {between}", b""), between: (308, f"-> {moved}", b"")}
     press.put(moved, page_without_date.replace(b"The quay 3", title.encode()).replace(b"Sentence 1", b"New sentence 1"))
+    if is_listed:
+        press.put("/rss.xml", feed.replace(old, moved), "application/rss+xml")
     pass_time(61 * 86_400)
     run(workspace)
     is_same = title == "The quay 3"

@@ -17,7 +17,7 @@ from windrow.engine.requests.answers import (
     without_secrets,
 )
 from windrow.errors import StepError
-from windrow.formats.url import is_front_page
+from windrow.formats.url import is_front_page, normalise
 from windrow.ledger import Ledger, LedgerWriter
 from windrow.ledger.typed.addresses import DueAddress
 from windrow.model import Finding, FoundUrl, HttpRequest, Level, RecordedAttempt, Source
@@ -81,6 +81,32 @@ class Redirects:
             targets = {*self._targets.get(source, {}).values()}
             digests = [url.digest for url in former if url.digest not in targets]
             writer.addresses.abandon(self._collection.name, source, digests)
+
+
+class SentRedirects:
+    """The redirects that the sources of a collection sent in each session. Those of one session are in memory."""
+
+    def __init__(self, ledger: Ledger, collection: str) -> None:
+        self._ledger = ledger
+        self._collection = collection
+        self._session = 0
+        self._former: dict[tuple[str, str], str] = {}  # the last address that redirected, by source and target
+
+    def leading_to(self, recorded: RecordedAttempt) -> tuple[str, ...]:
+        """Return the addresses whose redirects in the session of an attempt lead to its address, the nearest first."""
+        if recorded.session != self._session:
+            self._session = recorded.session
+            redirects = self._ledger.requests.redirects(self._collection, recorded.session)
+            self._former = {
+                (redirect.source, normalise(redirect.location, redirect.url).url): redirect.url
+                for redirect in redirects
+            }
+        former_urls: list[str] = []
+        url = recorded.attempt.url
+        while len(former_urls) < HOPS and (former_url := self._former.get((recorded.source, url))):
+            former_urls.append(former_url)
+            url = former_url
+        return tuple(former_urls)
 
 
 def is_former_target(address: DueAddress, request: HttpRequest) -> bool:

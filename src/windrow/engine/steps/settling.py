@@ -20,8 +20,9 @@ from windrow.contract import (
     results_of,
 )
 from windrow.engine.fetchers.message import Job
-from windrow.engine.requests.answers import KeptAnswer, context_of, request_of
+from windrow.engine.requests.answers import KeptAnswer, request_of
 from windrow.engine.requests.origin_rules import crawl_of
+from windrow.engine.requests.redirects import SentRedirects
 from windrow.engine.requests.services import ServiceRequests
 from windrow.engine.requests.waiting import service_wait
 from windrow.engine.run import ContentStore, HarvestRun, SearchedStore, VersionedStore, VersionStore, WaitingStore
@@ -56,6 +57,7 @@ class Settling:
         self._sources = {source.name: source for source in run.harvest.sources}
         self._options = {name: str(value) for name, value in run.harvest.options.items()}
         self._unread = UnreadAttempts(run.ledger, run.collection.name, self._tasks.phase, step.version)
+        self._redirects = SentRedirects(run.ledger, run.collection.name)
         self._answered_attempts = 0  # attempts whose step was repeated with answers and has not asked again
 
     @cached_property
@@ -228,10 +230,10 @@ class Settling:
         head = response.place if response and response.revisit else None
         queries = self._run.ledger.requests if self._step.takes_answers else None
         offers = tuple(queries.offers(recorded.seq)) if queries else ()
-        stored = queries.of_attempt(recorded.seq) if queries else None
-        request = request_of(recorded.attempt.url, stored) if queries else None
-        if queries and request and context_of(stored).get("hops"):
-            request = request._replace(redirected_from=tuple(queries.redirecting(recorded.seq)))
+        request = None
+        if queries:
+            request = request_of(recorded.attempt.url, queries.of_attempt(recorded.seq))
+            request = request._replace(redirected_from=self._redirects.leading_to(recorded))
         source = self._sources.get(recorded.source)
         return Job(
             self._step_index, item, place, self._options, head=head, source=source, visited=recorded.attempt.started,

@@ -60,6 +60,14 @@ class EarlierAnswer(NamedTuple):
     location: str
 
 
+class SentRedirect(NamedTuple):
+    """An attempt at a source that was answered with a redirect: its address, and the Location as sent."""
+
+    source: str
+    url: str
+    location: str
+
+
 class UnarchivedAnswer(NamedTuple):
     """An answer whose bytes are kept only as long as a step needs them, and the file with the bytes."""
 
@@ -220,9 +228,9 @@ class TypedRequests(LedgerQueries):
         """Return the last answer of an address of a source before an attempt, without those that failed."""
         return self._database.first(EarlierAnswer._make, "requests.answer_before", collection, source, address, attempt)
 
-    def redirecting(self, attempt: int) -> list[str]:
-        """Return the addresses whose redirects led to that of an attempt, the nearest first, at most five."""
-        return self._database.column("requests.redirecting", attempt)
+    def redirects(self, collection: str, session: int) -> list[SentRedirect]:
+        """Return the redirects that the sources of a collection sent in a session."""
+        return self._database.rows(SentRedirect._make, "requests.redirects", collection, session)
 
     def unarchived(self, collection: str) -> list[UnarchivedAnswer]:
         """Return a collection's answers that are not archived and whose bytes still exist.
