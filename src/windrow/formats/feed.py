@@ -174,7 +174,7 @@ def _read_rss_item(element: etree._Element) -> FeedEntry:
         _RSS_AUTHOR.sub(r"\1", text) for text in _child_texts(element, "author")
     ]
     return FeedEntry(
-        title, html, url, url_hints.find_base(element), published, updated, tuple(authors),
+        title, html, url, url_hints.find_address_for_links(element), published, updated, tuple(authors),
         (*_child_texts(element, "category"), *_subjects(element)),
     )  # fmt: skip
 
@@ -207,7 +207,7 @@ def _read_atom(root: etree._Element) -> Feed:
 def _find_next(element: etree._Element) -> str:
     """Return the address of the next page of a feed, as the feed or its channel `element` writes it, or ""."""
     links = (link for link in element.iterchildren("{*}link") if link.get("rel", "").strip().lower() == "next")
-    addresses = (url_hints.resolve_by_base(link, link.get("href", "").strip()) for link in links)
+    addresses = (url_hints.resolve_address(link, link.get("href", "").strip()) for link in links)
     return next(filter(None, addresses), "")
 
 
@@ -234,7 +234,7 @@ def _text_construct(element: etree._Element, *names: str) -> tuple[str, str]:
     for name in names:
         for child in url_hints.named_children(element, name):
             if html := _read_construct(child):
-                return html, url_hints.find_base(child)
+                return html, url_hints.find_address_for_links(child)
     return "", ""
 
 

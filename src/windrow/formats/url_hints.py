@@ -121,7 +121,7 @@ def read_rss_item(element: etree._Element) -> _Row:
             if is_address == "true" or (not is_address and has_web_scheme(text)):
                 address = text
     time = first_child_text(element, "updated", "modified", "pubDate", "date")
-    return resolve_by_base(element, address), time
+    return resolve_address(element, address), time
 
 
 def read_atom_entry(element: etree._Element) -> _Row:
@@ -166,24 +166,24 @@ def _alternate_link(element: etree._Element) -> str:
     for link in element.iterchildren("{*}link"):
         if link.get("href") and link.get("rel", "alternate").strip().lower() == "alternate":
             if read_media_type({"content-type": link.get("type", "")}) in _PAGE_TYPES:
-                return resolve_by_base(link, link.get("href", ""))
-            address = address or resolve_by_base(link, link.get("href", ""))
+                return resolve_address(link, link.get("href", ""))
+            address = address or resolve_address(link, link.get("href", ""))
     return address
 
 
-def resolve_by_base(element: etree._Element, address: str) -> str:
+def resolve_address(element: etree._Element, address: str) -> str:
     """Resolve an address in an element by the base of the element. The result is "" if the address is."""
-    return join_address(find_base(element), address) if address else ""
+    return join_address(find_address_for_links(element), address) if address else ""
 
 
-def find_base(element: etree._Element) -> str:
+def find_address_for_links(element: etree._Element) -> str:
     """Return the base of an element: each `xml:base` is relative to that of the parent. It is "" if there is none.
 
     The result may be relative to the address of the document.
 
     Source: RFC 4287, section 2, and W3C XML Base, section 4.
 
-    >>> find_base(etree.fromstring('<a xml:base="/x/"><b xml:base="y/"/></a>')[0])
+    >>> find_address_for_links(etree.fromstring('<a xml:base="/x/"><b xml:base="y/"/></a>')[0])
     '/x/y/'
     """
     base = ""

@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterable, Sequence
 from urllib.parse import urlsplit
 
-from windrow.contract import Collection, FollowResult
+from windrow.contract import Collection, FollowResult, Request
 from windrow.engine.requests.answers import (
     FollowedAnswer,
     KeptAnswer,
     allowed_origins,
     context_of,
     found_url,
+    request_of,
     source_address,
     without_secrets,
 )
@@ -92,8 +93,9 @@ class SentRedirects:
         self._session = 0
         self._former: dict[tuple[str, str], str] = {}  # the last address that redirected, by source and target
 
-    def leading_to(self, recorded: RecordedAttempt) -> tuple[str, ...]:
-        """Return the addresses whose redirects in the session of an attempt lead to its address, the nearest first."""
+    def request_of(self, recorded: RecordedAttempt) -> Request:
+        """Return the request of an attempt, with the addresses whose redirects in its session lead to its address."""
+        request = request_of(recorded.attempt.url, self._ledger.requests.of_attempt(recorded.seq))
         if recorded.session != self._session:
             self._session = recorded.session
             redirects = self._ledger.requests.redirects(self._collection, recorded.session)
@@ -106,7 +108,7 @@ class SentRedirects:
         while len(former_urls) < HOPS and (former_url := self._former.get((recorded.source, url))):
             former_urls.append(former_url)
             url = former_url
-        return tuple(former_urls)
+        return request._replace(redirected_from=tuple(former_urls))
 
 
 def is_former_target(address: DueAddress, request: HttpRequest) -> bool:

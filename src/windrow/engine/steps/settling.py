@@ -20,7 +20,7 @@ from windrow.contract import (
     results_of,
 )
 from windrow.engine.fetchers.message import Job
-from windrow.engine.requests.answers import KeptAnswer, request_of
+from windrow.engine.requests.answers import KeptAnswer
 from windrow.engine.requests.origin_rules import crawl_of
 from windrow.engine.requests.redirects import SentRedirects
 from windrow.engine.requests.services import ServiceRequests
@@ -228,16 +228,11 @@ class Settling:
         digest = response.digest if response else ""
         item = Item(recorded.seq, self._run.collection.name, "attempt", recorded.attempt.url, digest=digest)
         head = response.place if response and response.revisit else None
-        queries = self._run.ledger.requests if self._step.takes_answers else None
-        offers = tuple(queries.offers(recorded.seq)) if queries else ()
-        request = None
-        if queries:
-            request = request_of(recorded.attempt.url, queries.of_attempt(recorded.seq))
-            request = request._replace(redirected_from=self._redirects.leading_to(recorded))
-        source = self._sources.get(recorded.source)
+        offers = tuple(self._run.ledger.requests.offers(recorded.seq)) if self._step.takes_answers else ()
+        request = self._redirects.request_of(recorded) if self._step.takes_answers else None
         return Job(
-            self._step_index, item, place, self._options, head=head, source=source, visited=recorded.attempt.started,
-            offers=offers, request=request, retakes=self._step.retakes,
+            self._step_index, item, place, self._options, head=head, source=self._sources.get(recorded.source),
+            visited=recorded.attempt.started, offers=offers, request=request, retakes=self._step.retakes,
         )  # fmt: skip
 
     def _settle_answered(self) -> None:
