@@ -49,3 +49,22 @@ def test_failures_belong_to_their_index_and_end_when_they_are_read_or_their_line
     assert sources == ["new", "old"]
     index.unlink()
     assert run_sources(tmp_path, new="hay", other="straw") == {"old": 1}
+
+
+def test_each_line_of_an_index_has_a_failure_of_its_own(tmp_path):
+    """Lines without an offset, and lines that name the place of another's record, were counted as one, or as known."""
+    (tmp_path / "cdx").mkdir()
+    (tmp_path / "hay").mkdir()
+    with closing(ForeignWarc(tmp_path / "hay" / "press.warc.gz")) as warc:
+        warc.add("/said/hay.html", quotes_page("hay"))
+        (line,) = warc.lines
+    fields = line.split()
+    without_offset = [*fields[:-2], "-", fields[-1]]
+    at_another_time = [fields[0], f"2019{fields[1][4:]}", *without_offset[2:]]
+    misplaced = [line.replace("/hay.html", f"/{name}.html") for name in ("oats", "rye")]
+    lines = [line, " ".join(without_offset), *misplaced, " ".join(at_another_time)]
+    (tmp_path / "cdx" / "hay.cdx").write_text("\n".join(lines) + "\n")
+    assert run_sources(tmp_path, press="hay") == {"press": 4}
+    assert run_sources(tmp_path, press="hay") == {"press": 4}
+    (tmp_path / "cdx" / "hay.cdx").write_text("\n".join(lines[:3]) + "\n")
+    assert run_sources(tmp_path, press="hay") == {"press": 2}

@@ -71,7 +71,7 @@ def capture_counts(workspace):
         assert not [fault for fault in check_archive(ledger, workspace.archive.folder) if isinstance(fault, Fault)]
         indexes = ledger.captures.indexes("quotes", "press")
         rules = {row.rule: row.lines for index in indexes for row in ledger.captures.left_out(index.id)}
-        failed = ledger.captures.failed(("quotes", "press"), ("", -1), [*Reason], (), 99)
+        failed = ledger.captures.failed(("quotes", "press"), ("", -1, ""), [*Reason], (), 99)
         return (
             sum(index.seen for index in indexes),
             sum(index.taken for index in indexes),
@@ -235,6 +235,9 @@ def test_a_record_has_the_address_and_the_length_of_its_line(tmp_path, line_url,
     index.write_text(line + honest)  # the false line does not hide the record from the true one
     run_quotes(workspace)
     assert [*records(workspace).values()] == ["one"]
+    assert capture_counts(workspace)[3] == failed  # and stays a failure until it is gone
+    index.write_text(honest)
+    run_quotes(workspace)
     assert capture_counts(workspace)[3] == []
 
 
@@ -268,7 +271,7 @@ def test_a_line_that_may_mean_either_of_two_files_is_a_failure_until_the_folder_
     assert records(workspace) == {}
     assert capture_counts(workspace)[3] == ["not_found"]
     ledger = Ledger(workspace.ledger)
-    (failed,) = ledger.captures.failed(("quotes", "press"), ("", -1), [*Reason], (), 9)
+    (failed,) = ledger.captures.failed(("quotes", "press"), ("", -1, ""), [*Reason], (), 9)
     ledger.close()
     assert failed_file(failed.warc) == str(tmp_path / "press.warc.gz")
     (tmp_path / "east" / "press.warc.gz").rename(tmp_path / "east" / "other.warc.gz")

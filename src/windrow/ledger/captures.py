@@ -12,29 +12,34 @@ from collections.abc import Iterable
 from windrow.ledger.batch import LedgerBatch
 from windrow.ledger.rows import CapturedRow
 from windrow.ledger.typed.captures import FailedRow, IndexRow, RuleRow, TypedCaptures
-from windrow.model import ArchivePlace, Attempt, KeptResponse, Status
+from windrow.model import ArchivePlace, Attempt, CdxLine, KeptResponse, Status
 
 PARTIAL_BODY = "the record has only a part of the body"
 """The rule that counts captures that were taken with only a part of their body."""
 
 
-FailedPlace = tuple[str, int]
-"""The key of a failure: (WARC file, offset). Each index has failures of its own (`failed_place`)."""
+FailedLine = tuple[str, int, str]
+"""The key of a failure: (WARC file, offset, index line as JSON). Each index has failures of its own (`failed_line`)."""
 
 
-def failed_place(index: int, place: ArchivePlace) -> FailedPlace:
-    """Return the key of the failure to read the record at `place`, which a line of the index `index` names.
+def failed_line(index: int, place: ArchivePlace, line: CdxLine) -> FailedLine:
+    """Return the key of the failure to read the record at `place`, which a `line` of the index `index` names.
 
     If indexes shared a failure, it would be lost with the source that recorded it, and another one at a missing file of
-    the same name would replace it.
+    the same name would replace it. If lines shared one, the lines without an offset would all be counted as one.
     """
-    return f"{index}:{place.warc}", place.offset
+    return f"{index}:{place.warc}", place.offset, json.dumps([*line])
+
+
+def failed_key(row: FailedRow) -> FailedLine:
+    """Return the key of a failure."""
+    return row.warc, row.offset, row.line
 
 
 def failed_file(warc: str) -> str:
     """Return the name of the WARC file in the key of a failure.
 
-    >>> failed_file(failed_place(7, ArchivePlace("/data/1.warc", 0, 0))[0])
+    >>> failed_file("7:/data/1.warc")
     '/data/1.warc'
     """
     return warc.lstrip("0123456789").removeprefix(":")
@@ -97,9 +102,9 @@ class CaptureWriter:
         """Delete the failures at lines that an index no longer has, after it was read to its end."""
         self._batch.database.execute("capture_failures_forget", collection, *_range_of_failures(index), False)
 
-    def meet_failure(self, collection: str, place: FailedPlace) -> None:
+    def meet_failure(self, collection: str, key: FailedLine) -> None:
         """Record that an index that is read again still has the line of a failure."""
-        self._batch.database.execute("capture_failure_met", collection, *place)
+        self._batch.database.execute("capture_failure_met", collection, *key)
 
     def record_progress(self, index: int, position: int, seen: int) -> None:
         """Record the position up to which an index was read, and add `seen` to the number of lines read."""
@@ -125,9 +130,9 @@ class CaptureWriter:
         self._batch.flush()
         self._batch.database.execute_many("capture_retried", [(attempt,) for attempt in attempts])
 
-    def remove_failure(self, collection: str, place: FailedPlace) -> None:
+    def remove_failure(self, collection: str, key: FailedLine) -> None:
         """Remove the record of a failure to read a WARC record."""
-        self._batch.database.execute("capture_mended", collection, *place)
+        self._batch.database.execute("capture_mended", collection, *key)
 
     def free_place(self, attempt: int) -> None:
         """Record that the file from which an attempt took a capture was replaced: its place has another record now."""

@@ -186,16 +186,16 @@ CROSS JOIN captured c ON c.attempt = v.seq WHERE a.host = :host AND c.source <> 
 -- `warc` begins with the number of its index, `found_in`. `address` is the digest of the line's address, `attempt` the
 -- number of the last attempt to read the record.
 
--- def failed(source: tuple[str, str], after: tuple[str, int], reasons: Iterable[str], files: Iterable[str], limit: int)
---     -> list[FailedRow]
--- Return at most `limit` failed index lines of a source (collection, name), after the place `after`, in order.
+-- def failed(source: tuple[str, str], after: tuple[str, int, str], reasons: Iterable[str], files: Iterable[str],
+--     limit: int) -> list[FailedRow]
+-- Return at most `limit` failed index lines of a source (collection, name), after the line with key `after`.
 -- They failed for one of `reasons`, or in one of the WARC `files`, or their address is due next (1).
 SELECT abs(f.capture_index) AS "found_in: int", f.warc, f.place_offset AS offset, f.line, f.reason, f.address, f.attempt
 FROM capture_failed f
-WHERE f.collection = :source[0] AND f.source = :source[1] AND (f.warc, f.place_offset) > (:after[0], :after[1])
+WHERE f.collection = :source[0] AND f.source = :source[1] AND (f.warc, f.place_offset, f.line) > (:after[0], :after[1], :after[2])
 AND (f.reason IN (SELECT value FROM json_each(:reasons)) OR f.warc IN (SELECT value FROM json_each(:files)) OR EXISTS (SELECT 1 FROM attempt v
     JOIN address a ON a.digest = v.address AND a.host = v.host WHERE v.seq = f.attempt AND a.due = 1))
-ORDER BY f.warc, f.place_offset LIMIT :limit;
+ORDER BY f.warc, f.place_offset, f.line LIMIT :limit;
 
 -- name: capture_retried
 -- The address of a failed attempt is not due any more, if it is known only from captures of others.
@@ -223,15 +223,10 @@ JOIN session s ON s.seq = v.session WHERE f.collection = :collection AND f.sourc
 SELECT f.source, f.reason, v.session, count(*) AS "lines: int" FROM capture_failed f JOIN attempt v ON v.seq = f.attempt
 GROUP BY f.source, f.reason, v.session;
 
--- def failure(collection: str, place: tuple[str, int]) -> str
--- Return the reason why the record at a place could not be read, or "".
+-- def failure(collection: str, key: tuple[str, int, str]) -> str
+-- Return the reason why the record of an index line could not be read, or "".
 SELECT coalesce((SELECT reason FROM capture_failed
-    WHERE collection = :collection AND warc = :place[0] AND place_offset = :place[1]), '');
-
--- def failed_line(collection: str, place: tuple[str, int]) -> str
--- Return the index line, as JSON, of the record at a place that could not be read, or "".
-SELECT coalesce((SELECT line FROM capture_failed
-    WHERE collection = :collection AND warc = :place[0] AND place_offset = :place[1]), '');
+    WHERE collection = :collection AND warc = :key[0] AND place_offset = :key[1] AND line = :key[2]), '');
 
 -- row: FailedClaim
 -- An index line, as JSON, whose record could not be read, with the reason and the message.
@@ -244,7 +239,7 @@ WHERE f.collection = :collection AND (instr(f.line, :digest) OR instr(v.message,
 ORDER BY f.attempt LIMIT :limit;
 
 -- name: capture_mended
-DELETE FROM capture_failed WHERE collection = ? AND warc = ? AND place_offset = ?;
+DELETE FROM capture_failed WHERE collection = ? AND warc = ? AND place_offset = ? AND line = ?;
 
 -- name: capture_failures_unmet
 -- An index is read again: the number of the index is negative until its line is met.
@@ -252,7 +247,7 @@ UPDATE capture_failed SET capture_index = -abs(capture_index) WHERE collection =
 
 -- name: capture_failure_met
 UPDATE capture_failed SET capture_index = abs(capture_index)
-WHERE collection = ? AND warc = ? AND place_offset = ? AND capture_index < 0;
+WHERE collection = ? AND warc = ? AND place_offset = ? AND line = ? AND capture_index < 0;
 
 -- name: capture_failures_forget
 -- Of an index, all failures, or those whose line was not met since the index was begun.

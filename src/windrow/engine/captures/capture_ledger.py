@@ -12,7 +12,7 @@ from typing import NamedTuple
 from windrow.clock import now
 from windrow.contract import CAPTURED, Captures
 from windrow.digest import EMPTY_DIGESTS, digest
-from windrow.engine.captures.foreign_records import checked_fields, is_same_capture
+from windrow.engine.captures.foreign_records import is_same_capture
 from windrow.engine.captures.rules import MAX_RULES, LeftOutLines
 from windrow.engine.crawl.left_out import LeftOutCounter
 from windrow.engine.requests.list_yield import describe_drift
@@ -20,7 +20,7 @@ from windrow.engine.run import HarvestRun
 from windrow.formats.text import counted, join_counts
 from windrow.formats.url import parts
 from windrow.ledger import Ledger, LedgerWriter
-from windrow.ledger.captures import PARTIAL_BODY, FailedPlace, failed_file
+from windrow.ledger.captures import PARTIAL_BODY, failed_file
 from windrow.ledger.rows import CapturedRow
 from windrow.ledger.sessions import OTHER_RULES
 from windrow.ledger.typed.captures import IndexRow, RuleRow
@@ -256,19 +256,6 @@ class CaptureLedger:
         """
         files = self.run.ledger.captures.failed_files(self.run.collection.name, source.name)
         return {file.warc for file in files if _changed_at(Path(failed_file(file.warc))) > file.since.timestamp()}
-
-    def has_failed(self, place: FailedPlace, line: CdxLine) -> bool:
-        """Return whether the record of an index line could not be read before, and is not to be read again.
-
-        It is to be read again if its file was replaced, or if its index line may have been wrong and has changed since.
-        """
-        name, captures = self.run.collection.name, self.run.ledger.captures
-        if not (reason := captures.failure(name, place)):
-            return False
-        failed_line = CdxLine(*json.loads(captures.failed_line(name, place)))
-        if reason in {Reason.DIGEST_MISMATCH, Reason.BAD_LINE}:
-            return checked_fields(failed_line) == checked_fields(line)
-        return is_same_capture(failed_line, line)
 
     def has_taken(self, number: int, attempt: Attempt) -> bool:
         """Return whether the attempt with this number took the capture of `attempt`: one address, time and digest."""

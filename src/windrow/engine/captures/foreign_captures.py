@@ -35,14 +35,12 @@ from windrow.engine.captures.capture_ledger import (
 from windrow.engine.captures.foreign_records import (
     BATCH_RECORDS,
     BlockJob,
-    CheckedFields,
     ChosenLines,
     RecordJob,
     ScanJob,
     VerifiedRecord,
     WantedRecord,
     batch_lines,
-    checked_fields,
 )
 from windrow.engine.captures.piped_indexes import piped_folder, store_piped
 from windrow.engine.captures.remote_records import RemoteRecords
@@ -53,7 +51,7 @@ from windrow.formats.cdx import Layout
 from windrow.formats.text import replace_lone_surrogates
 from windrow.formats.url import normalise
 from windrow.ledger import LedgerWriter
-from windrow.ledger.captures import FailedPlace, failed_place
+from windrow.ledger.captures import FailedLine, failed_key, failed_line
 from windrow.ledger.typed.captures import FailedRow, IndexRow
 from windrow.model import ArchivePlace, Attempt, CdxLine, Finding, Reading
 from windrow.reasons import Reason
@@ -249,7 +247,7 @@ class ForeignCapturing:
         return True
 
     def _locate(
-        self, line: CdxLine, index: IndexRow, path: Path | None, failed_key: FailedPlace | None = None
+        self, line: CdxLine, index: IndexRow, path: Path | None, failed_key: FailedLine | None = None
     ) -> WantedRecord:
         """Return the wanted record of a line of `index`. If `path` is None, the line names the WARC file."""
         index_path = Path(index.name)
@@ -272,21 +270,21 @@ class ForeignCapturing:
 
         So are those whose retry an operator ordered.
         """
-        run, last_place = self._run, ("", -1)
+        run, last_key = self._run, ("", -1, "")
         self._changed = self._capture_ledger.changed_files(self._source)
         indexes = {row.id: row for row in run.ledger.captures.indexes(run.collection.name, self._source.name)}
         while not self._capture_ledger.must_stop():
             source, name = self._source.name, run.collection.name
             count = self._capture_ledger.count_allowed(BATCH_RECORDS)
-            failures = run.ledger.captures.failed((name, source), last_place, RETRIED_REASONS, self._changed, count)
+            failures = run.ledger.captures.failed((name, source), last_key, RETRIED_REASONS, self._changed, count)
             if not failures:
                 return
-            last_place = (failures[-1].warc, failures[-1].offset)
+            last_key = failed_key(failures[-1])
             for number, group in groupby(failures, key=attrgetter("found_in")):
                 failed, index = [*group], indexes[number]
                 earlier_rows = iter(failed)
                 for batch in batch_lines([CdxLine(*json.loads(failure.line)) for failure in failed]):
-                    keys = [(failure.warc, failure.offset) for failure in islice(earlier_rows, len(batch))]
+                    keys = [failed_key(failure) for failure in islice(earlier_rows, len(batch))]
                     if not self._copy_records(index, map(self._locate, batch, repeat(index), repeat(None), keys)):
                         return
             with run.ledger.writing() as writer:
@@ -306,7 +304,7 @@ class ForeignCapturing:
         attempts: list[tuple[WantedRecord, Attempt]] = []
         taken_keys: set[ArchivePlace] = set()
         for record in records:
-            if record.key in taken_keys:
+            if record.key in taken_keys and isinstance(outcomes.get(record), VerifiedRecord):
                 self._tally.known += 1
             elif record.replaced and self._is_taken(record, outcomes.get(record)):
                 collected.append(CollectedCapture(record.replaced, record.key, record.line))
@@ -317,8 +315,8 @@ class ForeignCapturing:
             self._archive.sync()
         with ledger.writing() as writer:
             self._end_failures(writer, (record for record in wanted if record not in unrequested), attempts)
-            for place in known_failures:
-                writer.captures.meet_failure(name, place)
+            for key in known_failures:
+                writer.captures.meet_failure(name, key)
             self._capture_ledger.share_captures(writer, collected, index, self._tally)
             for record, attempt in attempts:
                 if attempt.kept is None:
@@ -328,7 +326,6 @@ class ForeignCapturing:
                 self._capture_ledger.take_capture(
                     writer, TakenCapture(attempt, record.key, index.id, 0, line, record.replaced), self._tally
                 )
-                writer.captures.remove_failure(name, failed_place(index.id, record.key))
             for payload_digest, original in payloads.items():
                 writer.imports.add_payload(payload_digest, original.response)
         return not unrequested
@@ -345,29 +342,29 @@ class ForeignCapturing:
 
     def _new_records(
         self, index: IndexRow, wanted: Iterable[WantedRecord], collected: list[CollectedCapture]
-    ) -> tuple[Sequence[WantedRecord], Sequence[FailedPlace]]:
+    ) -> tuple[Sequence[WantedRecord], Sequence[FailedLine]]:
         """Return the wanted records to read, and the failures for which other wanted records are not read again.
 
         Captures that the collection has, maybe for another source, are added to `collected`.
         """
-        known_failures: list[FailedPlace] = []
-        new_records: dict[tuple[ArchivePlace, CheckedFields], WantedRecord] = {}
+        name, failure = self._run.collection.name, self._run.ledger.captures.failure
+        known_failures: list[FailedLine] = []
+        new_records: dict[CdxLine, WantedRecord] = {}
         for record in wanted:
             if self._taken_down.contains(record.line.url):
                 self._tally.left_out[Reason.FORGOTTEN] += 1
                 continue
-            record_id = (record.key, checked_fields(record.line))
             record.replaced, may_be_new = self._capture_ledger.find_taken(record.key, record.line)
-            place = failed_place(index.id, record.key)
-            if record_id in new_records:
+            key = failed_line(index.id, record.key, record.line)
+            if record.line in new_records:
                 self._tally.known += 1
             elif record.replaced and not may_be_new:
                 collected.append(CollectedCapture(record.replaced, record.key, record.line))
-            elif record.failed_key is None and self._capture_ledger.has_failed(place, record.line):
+            elif record.failed_key is None and failure(name, key):
                 self._tally.known += 1
-                known_failures.append(place)
+                known_failures.append(key)
             else:
-                new_records[record_id] = record
+                new_records[record.line] = record
         return [*new_records.values()], known_failures
 
     def _is_taken(self, record: WantedRecord, outcome: Any) -> bool:
@@ -493,6 +490,7 @@ class ForeignCapturing:
                 return
             writer.captures.remove_failure(name, record.failed_key)
         attempt_number = self._capture_ledger.record_attempt(writer, self._source, attempt)
-        place, line = failed_place(index, record.key), json.dumps([*record.line])
-        failed_row = FailedRow(index, *place, line, reason, attempt.target, attempt_number)
+        failed_row = FailedRow(
+            index, *failed_line(index, record.key, record.line), reason, attempt.target, attempt_number
+        )
         writer.captures.fail(name, self._source.name, failed_row)

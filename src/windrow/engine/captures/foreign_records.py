@@ -22,7 +22,7 @@ from windrow.formats.http import CUT_BODY, decode_body, read_head, read_location
 from windrow.formats.text import replace_lone_surrogates
 from windrow.formats.url import describe_bad_address, normalise, parts
 from windrow.formats.warc import read_date
-from windrow.ledger.captures import FailedPlace
+from windrow.ledger.captures import FailedLine
 from windrow.model import ArchivePlace, Attempt, CdxLine, Finding, KeptResponse, Level, Limits, Source
 from windrow.reasons import Reason
 
@@ -343,14 +343,6 @@ class ChosenLines(NamedTuple):
     next: int = 0  # the offset of the next record in a WARC file, -1 after the last one; unused for an index file
 
 
-CheckedFields = tuple[str, str, int | None]
-
-
-def checked_fields(line: CdxLine) -> CheckedFields:
-    """Return the fields of an index line that are compared with its record."""
-    return line.digest, line.url, line.length
-
-
 def is_same_capture(line: CdxLine, other: CdxLine) -> bool:
     """Return whether two index lines state the same time, address and, if both have one, payload digest."""
     digests = {
@@ -374,7 +366,7 @@ class WantedRecord:
     __slots__ = ("failed_key", "key", "line", "offset", "replaced", "source_path", "warc_path")
 
     def __init__(
-        self, line: CdxLine, warc_path: Path | None, elsewhere: str, failed_key: FailedPlace | None = None
+        self, line: CdxLine, warc_path: Path | None, elsewhere: str, failed_key: FailedLine | None = None
     ) -> None:
         self.line = line
         self.warc_path = self.source_path = warc_path

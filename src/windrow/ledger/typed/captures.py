@@ -250,9 +250,14 @@ class TypedCaptures(LedgerQueries):
         return {*self._database.column("captures.borrowers", host, source)}
 
     def failed(
-        self, source: tuple[str, str], after: tuple[str, int], reasons: Iterable[str], files: Iterable[str], limit: int
+        self,
+        source: tuple[str, str],
+        after: tuple[str, int, str],
+        reasons: Iterable[str],
+        files: Iterable[str],
+        limit: int,
     ) -> list[FailedRow]:
-        """Return at most `limit` failed index lines of a source (collection, name), after the place `after`, in order.
+        """Return at most `limit` failed index lines of a source (collection, name), after the line with key `after`.
 
         They failed for one of `reasons`, or in one of the WARC `files`, or their address is due next (1).
         """
@@ -263,6 +268,7 @@ class TypedCaptures(LedgerQueries):
             source[1],
             after[0],
             after[1],
+            after[2],
             json.dumps([*reasons]),
             json.dumps([*files]),
             limit,
@@ -280,14 +286,9 @@ class TypedCaptures(LedgerQueries):
         """Count the wanted index lines whose record could not be read, by source, reason and session."""
         return self._database.rows(_make_failed_count, "captures.failed_by_reason")
 
-    def failure(self, collection: str, place: tuple[str, int]) -> str:
-        """Return the reason why the record at a place could not be read, or ""."""
-        value: str = self._database.value("captures.failure", collection, place[0], place[1])
-        return value
-
-    def failed_line(self, collection: str, place: tuple[str, int]) -> str:
-        """Return the index line, as JSON, of the record at a place that could not be read, or ""."""
-        value: str = self._database.value("captures.failed_line", collection, place[0], place[1])
+    def failure(self, collection: str, key: tuple[str, int, str]) -> str:
+        """Return the reason why the record of an index line could not be read, or ""."""
+        value: str = self._database.value("captures.failure", collection, key[0], key[1], key[2])
         return value
 
     def failed_of_digest(self, collection: str, digest: str, limit: int) -> list[FailedClaim]:
