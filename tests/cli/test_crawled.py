@@ -11,7 +11,7 @@ from contextlib import closing
 
 import pytest
 
-from tests.cli.conftest import WHOLE, page, paths
+from tests.cli.conftest import OPERATOR, WHOLE, page, paths
 
 AHEAD = "UPDATE unobtanium_database_info SET value = '999999' WHERE key = 'windrow.attempt'"
 
@@ -256,3 +256,19 @@ def test_check_misses_a_summary_database_and_a_search_index_that_were_removed(cr
 def test_a_dry_run_of_pages_says_that_sizes_are_unknown(crawled, windrow) -> None:
     output = windrow("run", "--again", "--dry-run").out
     assert " unknown" in output
+
+
+def test_a_sitemap_of_another_host_is_known_to_why(small, windrow, tmp_path, monkeypatch) -> None:
+    """`windrow status` named it as an example of what was left out, and `windrow why` did not know it."""
+    monkeypatch.chdir(tmp_path)
+    small.put(2, "robots.txt", "User-agent: *\nDisallow:\nSitemap: https://cdn.example/sitemap.xml\n")
+    (tmp_path / "windrow.toml").write_text(
+        OPERATOR + f'[source.third]\ncollection = "pages"\nseeds = ["{small.origin(2)}/"]\ndelay = "0s"\n'
+    )
+    windrow("run", "third")
+    output = windrow("why", "https://cdn.example/sitemap.xml")
+    assert output.code == 0, output.err
+    assert "third: crawl left it out: a sitemap is on a host that does not belong to this source" in output.out
+    (story,) = windrow("why", "https://cdn.example/sitemap.xml", "--json").of("story")
+    assert (story["kind"], story["reason"]) == ("left out", "out_of_scope")
+    assert windrow("why", "https://cdn.example/sitemap").code == 1

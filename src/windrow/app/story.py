@@ -24,6 +24,7 @@ from windrow.ledger.sessions import RuleCount
 from windrow.ledger.typed.attempts import AttemptRow
 from windrow.ledger.typed.items import ItemRow
 from windrow.ledger.typed.mirrors import RefusalRow
+from windrow.ledger.typed.sessions import LeavingTask
 from windrow.model import Status
 from windrow.reasons import Reason
 
@@ -37,8 +38,8 @@ MAX_DOCUMENT_FINDINGS = 20
 class Event(NamedTuple):
     """One event of a story; fields that do not apply are None or empty.
 
-    `number` is the fact's `seq` on the ledger. `event` is seen, listed, changed, compared, gone, refused, fetch,
-    capture, reading, start, finding, decision or task. `message` describes what happened.
+    `number` is the fact's `seq` on the ledger. `event` is seen, listed, changed, compared, gone, refused, left out,
+    fetch, capture, reading, start, finding, decision or task. `message` describes what happened.
     """
 
     at: datetime
@@ -170,8 +171,8 @@ def _answer_without_item(
             return StoryAnswer(name, _source_story(ledger, name, collection_name, "", lookup.limit))
     if items := lookup.items_of_owner(name):
         return StoryAnswer(name, candidates=lookup.candidates(items), more=max(0, lookup.total - len(items)))
-    if undeclared := ledger.sessions.collection_of(name):  # a source that is not declared now, or never was
-        return StoryAnswer(name, _source_story(ledger, name, undeclared, "", lookup.limit))
+    if past_story := _find_past_story(ledger, name, lookup.limit):
+        return StoryAnswer(name, past_story)
     for collection_name, why in unreadable.items():
         raise StoreError(f"{name!r} may be known to {collection_name}, but {why}", hint="windrow check")
     raise WindrowError(f"{name!r} is not known{predict_outcome(workspace, name)}", hint="windrow status")
@@ -380,6 +381,33 @@ def _refusal_event(refusal: RefusalRow) -> Event:
         refusal.at, refusal.seq, refusal.session, "refused",
         f"{refusal.source} offers {refusal.path}: {refusal.reason.meaning}",
         refusal.source, refusal.path, status="failed", reason=refusal.reason,
+    )  # fmt: skip
+
+
+def _find_past_story(ledger: Ledger, name: str, limit: int) -> Story | None:
+    """Return the story of a source that is not declared now, or never was, or of what a rule left out; or None."""
+    if undeclared := ledger.sessions.collection_of(name):
+        return _source_story(ledger, name, undeclared, "", limit)
+    counts = ledger.sessions.counts_with_example(name)
+    return _left_out_story(ledger, name, counts) if counts else None
+
+
+def _left_out_story(ledger: Ledger, name: str, counts: list[tuple[LeavingTask, RuleCount]]) -> Story:
+    """Return the story of what rules left out and `windrow status` names, such as a sitemap on a foreign host."""
+    events = tuple(
+        Event(
+            task.ended, task.seq, task.session, "left out",
+            f"{count.source}: {_describe_activity(ledger, task.collection, task.phase)} left it out: {count.rule}"
+            + (f", and {count.addresses - 1:,} more" if count.addresses > 1 else ""),
+            count.source, status="failed", reason=task.reason,
+        )
+        for task, count in counts
+    )  # fmt: skip
+    last_task = counts[-1][0]
+    return Story(
+        0, last_task.collection, kind="left out", key=name, owner="", phase="", status="failed",
+        reason=last_task.reason, offered_by=tuple(dict.fromkeys(count.source for _, count in counts)), within="",
+        events=events,
     )  # fmt: skip
 
 

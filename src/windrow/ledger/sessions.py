@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple, Self
 
+from windrow.digest import hash64
 from windrow.ledger.batch import LedgerBatch
-from windrow.ledger.typed.sessions import SourceTask, TypedSessions
+from windrow.ledger.typed.sessions import LeavingTask, SourceTask, TypedSessions
 from windrow.reasons import Reason
 
 OTHER_RULES = "other rules"
@@ -30,8 +31,7 @@ class RuleCount(NamedTuple):
         >>> RuleCount("blog", "query_denied", "q", 3, "https://a.example/?q").as_comment()
         '3 left out, such as https://a.example/?q: q'
         """
-        example = "%20".join(self.example[:500].split())  # a file name may have spaces, at which `read` would end it
-        return f"{self.addresses} left out, such as {example}: {self.rule}"
+        return f"{self.addresses} left out, such as {_spell_example(self.example)}: {self.rule}"
 
     @classmethod
     def read(cls, source: str, reason: str, comment: str) -> Self | None:
@@ -44,8 +44,17 @@ class RuleCount(NamedTuple):
         return cls(source, reason, match[3], int(match[1]), match[2]) if match else None
 
 
+def _spell_example(example: str) -> str:
+    return "%20".join(example[:500].split())  # a file name may have spaces, at which `RuleCount.read` would end it
+
+
 class SessionQueries(TypedSessions):
     """Queries on sessions."""
+
+    def identity(self) -> int:
+        """Return the number that identifies the ledger and marks what belongs to it, or 0 before its first session."""
+        first_session = self.first()
+        return hash64(first_session) if first_session else 0
 
     def reported_facts(self, session: int) -> tuple[int, int]:
         """Return the facts (first, last) that the summary of a session covers. If it covers none, last < first.
@@ -67,6 +76,15 @@ class SessionQueries(TypedSessions):
             for task in self.tasks_of_source(source)
             if task.reason and task.comment and (count := RuleCount.read(source, task.reason, task.comment))
         ]
+
+    def counts_with_example(self, example: str) -> list[tuple[LeavingTask, RuleCount]]:
+        """Return the counts of what rules left out whose first case is `example`, with their tasks."""
+        spelled_example = _spell_example(example)
+        counts = (
+            (task, RuleCount.read(task.source or task.collection, task.reason, task.comment))
+            for task in self.leaving_out(spelled_example)
+        )
+        return [(task, count) for task, count in counts if count and count.example == spelled_example]
 
 
 class SessionWriter:

@@ -84,7 +84,7 @@ SELECT seq, number FROM session;
 SELECT coalesce(max(number), 0) + 1 FROM session;
 
 -- def first() -> str
--- Return the ledger's identity, which marks the archive: the first session's time and holder, or "".
+-- Return the time and the holder of the first session, divided by a space, or "".
 SELECT coalesce((SELECT at || ' ' || holder FROM session ORDER BY seq LIMIT 1), '');
 
 -- def latest() -> int | None
@@ -188,6 +188,16 @@ SELECT reason, name FROM (
 -- Return every task of a source, in order.
 SELECT t.seq, t.session, t.phase, t.at AS began, e.at AS ended, e.failed, e.reason, e.comment
 FROM task t LEFT JOIN task_end e ON e.task = t.seq WHERE t.source = :source ORDER BY t.seq;
+
+-- row: LeavingTask
+-- A task of one source or, if that is empty, of a collection, and its comment, in the form of `RuleCount`.
+
+-- def leaving_out(example: str) -> list[LeavingTask]
+-- Return the tasks that count what a rule left out and name `example` as the first of it, in order.
+SELECT t.seq, t.session, t.collection, t.source, t.phase, e.at AS "ended: datetime", e.reason AS "reason: Reason",
+       e.comment AS "comment: str"
+FROM task t JOIN task_end e ON e.task = t.seq
+WHERE e.reason IS NOT NULL AND instr(e.comment, ' left out, such as ' || :example || ': ') ORDER BY t.seq;
 
 -- def has_ended(session: int) -> bool
 -- Return whether a session has ended.

@@ -94,6 +94,19 @@ class SourceTask(NamedTuple):
     comment: str | None
 
 
+class LeavingTask(NamedTuple):
+    """A task of one source or, if that is empty, of a collection, and its comment, in the form of `RuleCount`."""
+
+    seq: int
+    session: int
+    collection: str
+    source: str
+    phase: int
+    ended: datetime
+    reason: Reason
+    comment: str
+
+
 class SessionEnd(NamedTuple):
     """A session, and the time when it ended."""
 
@@ -167,6 +180,11 @@ def _make_source_task(row: tuple[Any, ...]) -> SourceTask:
     )
 
 
+def _make_leaving_task(row: tuple[Any, ...]) -> LeavingTask:
+    seq, session, collection, source, phase, ended, reason, comment = row
+    return LeavingTask(seq, session, collection, source, phase, parse(ended), Reason(reason), comment)
+
+
 def _make_session_end(row: tuple[Any, ...]) -> SessionEnd:
     session, at = row
     return SessionEnd(session, parse(at))
@@ -210,7 +228,7 @@ class TypedSessions(LedgerQueries):
         return dict(self._database.rows(tuple, "sessions.numbers"))
 
     def first(self) -> str:
-        """Return the ledger's identity, which marks the archive: the first session's time and holder, or ""."""
+        """Return the time and the holder of the first session, divided by a space, or ""."""
         value: str = self._database.value("sessions.first")
         return value
 
@@ -274,6 +292,10 @@ class TypedSessions(LedgerQueries):
     def tasks_of_source(self, source: str) -> list[SourceTask]:
         """Return every task of a source, in order."""
         return self._database.rows(_make_source_task, "sessions.tasks_of_source", source)
+
+    def leaving_out(self, example: str) -> list[LeavingTask]:
+        """Return the tasks that count what a rule left out and name `example` as the first of it, in order."""
+        return self._database.rows(_make_leaving_task, "sessions.leaving_out", example)
 
     def has_ended(self, session: int) -> bool:
         """Return whether a session has ended."""
