@@ -299,3 +299,20 @@ def test_a_key_on_two_pages_is_one_record_and_a_list_that_is_a_circle_fails(tmp_
     assert [(count.reason, count.addresses) for count in count_left_out(tasks)] == [("listed_twice", 2)], "in two"
     assert [(count.reason, count.addresses) for count in left_out_in_status] == [("listed_twice", 1)]
     assert [task.reason for task in tasks if task.failed] == ["crawler_trap"] * 2
+
+
+def test_a_nul_in_a_key_or_a_value_is_replaced_and_reported(tmp_path):
+    """SQLite ends a text at it in `json_each` and `json_extract`, so that two records were one."""
+    with serving() as site:
+        put(site, "/things?page=1", {"items": [{"id": f"a\0{name}", "n": f"{name}\0end"} for name in "bc"]})
+        session = harvest(tmp_path, site, ALONE, 1)
+        assert state(tmp_path) == {f"here/a\ufffd{name}": f"{name}\ufffdend" for name in "bc"}
+        with closing(RecordStore(tmp_path / "things.db", read_only=True)) as store:
+            latest = store.latest([f"here/a\ufffd{name}" for name in "bc"])
+            skipped = store._connection.execute("SELECT key, reason FROM skipped ORDER BY key").fetchall()
+        assert {key: value["n"] for key, value in latest.items()} == state(tmp_path)
+        assert skipped == [(key, "wrong_encoding") for key in latest]
+        assert session.failed == 0
+        for run in (2, 3):
+            assert harvest(tmp_path, site, ALONE, run).failed == 0
+        assert None not in state(tmp_path).values(), "what the list offers is what the step reads"

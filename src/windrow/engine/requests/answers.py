@@ -26,6 +26,7 @@ from windrow.contract import (
     Requests,
 )
 from windrow.digest import hash64
+from windrow.engine.steps.nul_characters import replace_nul
 from windrow.errors import StepError
 from windrow.formats.http import decode_body
 from windrow.formats.text import replace_lone_surrogates
@@ -332,7 +333,8 @@ def _checked_offers(offers: Sequence[Offering]) -> tuple[Offering, ...]:
                 Reason.STEP_FAILED,
             )
     return tuple(
-        Offering(replace_lone_surrogates(key), part, replace_lone_surrogates(url)) for key, part, url in offers
+        Offering(replace_nul(replace_lone_surrogates(key)), part, replace_nul(replace_lone_surrogates(url)))
+        for key, part, url in offers
     )
 
 

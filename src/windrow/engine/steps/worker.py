@@ -22,6 +22,7 @@ from windrow.engine.field_types import result_type
 from windrow.engine.plain_values import MessageRefused, pack_values
 from windrow.engine.requests.answers import FollowedAnswer, FollowJob, KeptAnswer, body_of, follow
 from windrow.engine.runtime import SharedNumbers, end_with_parent, lower_limit
+from windrow.engine.steps.nul_characters import replace_in_results
 from windrow.engine.steps.sandbox import restrict_process
 from windrow.errors import ArchiveError, MissingExtra, StepError, WindrowError
 from windrow.formats.inflate import BLOCK_BYTES
@@ -173,7 +174,8 @@ class JobRunner:
             job.item, view, limits, self._resources[job.step], job.options, fields=fields, source=job.source,
             visited=job.visited, offers=job.offers, answers=answers, request=job.request, stopped=job.stopped,
         )  # fmt: skip
-        return step.run(task)
+        result = step.run(task)
+        return replace_in_results(result) if isinstance(step, Settle) and step.takes_answers else result
 
     def _open_answer(self, answer: KeptAnswer) -> Answer:
         """Return a service's answer with its body in memory. An answer with a `reason` has an empty body."""
