@@ -12,13 +12,14 @@ from typing import Any, NamedTuple
 from windrow.reasons import Reason
 from windrow.stores.settled import ALL_NUMBERS, attempts_of_sessions
 
-# An observation that differs from the one before it. A look-up by the primary key for each is much faster than reading
-# the versions of all records, most of which are the same at each visit.
-_IS_CHANGE = """
-(o.value IS NOT (SELECT p.value FROM observation p WHERE p.record = o.record AND (p.at, p.attempt) < (o.at, o.attempt)
-    ORDER BY p.at DESC, p.attempt DESC LIMIT 1)
-OR NOT EXISTS (SELECT 1 FROM observation p WHERE p.record = o.record AND (p.at, p.attempt) < (o.at, o.attempt)))
+_EARLIER = "FROM observation p WHERE p.record = o.record AND (p.at, p.attempt) < (o.at, o.attempt)"
+VALUE_BEFORE = f"(SELECT p.value {_EARLIER} ORDER BY p.at DESC, p.attempt DESC LIMIT 1)"
+"""An SQL expression: the number of the value of the observation before `o`, NULL if it says gone or if none is before.
+
+A look-up by the primary key for each is much faster than reading the versions of all records, most of which are the
+same at each visit.
 """
+_IS_CHANGE = f"(o.value IS NOT {VALUE_BEFORE} OR NOT EXISTS (SELECT 1 {_EARLIER}))"
 _TOUCHED_RECORDS = f"""
 SELECT o.record FROM observation o WHERE o.attempt BETWEEN ?1 AND ?2 AND {_IS_CHANGE}
 UNION SELECT record FROM completed WHERE session BETWEEN ?3 AND ?4 AND attempt BETWEEN ?5 AND ?6 ORDER BY 1
@@ -44,19 +45,11 @@ HAS_COMPLETED = """
 SELECT 1 FROM completed WHERE session BETWEEN ?1 AND ?2 OR (session > ?2 AND attempt BETWEEN ?3 AND ?4) LIMIT 1
 """
 """The query whether sessions from ?1 to ?2 completed attempts, or a later one their attempts, which are ?3 to ?4."""
-# As the view `history` derives changes, but without the values, which are long, and without a window: the observation
-# before each one is a look-up by the primary key.
-_COUNT_CHANGES = """
-SELECT source, kind, count(*) FROM (
-    SELECT source, CASE WHEN value IS NULL OR {is_removed} THEN 'gone' WHEN before IS NULL THEN 'new'
-        ELSE 'changed' END AS kind
-    FROM (SELECT o.source, o.value, EXISTS (SELECT 1 FROM observation p
-            WHERE p.record = o.record AND (p.at, p.attempt) < (o.at, o.attempt)) AS is_later,
-            (SELECT p.value FROM observation p WHERE p.record = o.record AND (p.at, p.attempt) < (o.at, o.attempt)
-            ORDER BY p.at DESC, p.attempt DESC LIMIT 1) AS before
-          FROM observation o WHERE o.attempt BETWEEN ?1 AND ?2) o
-    WHERE value IS NOT before OR NOT is_later
-) GROUP BY source, kind
+# As the view `history` derives changes, but without the values, which are long, and without a window.
+_COUNT_CHANGES = f"""
+SELECT o.source, CASE WHEN o.value IS NULL OR {{is_removed}} THEN 'gone' WHEN {VALUE_BEFORE} IS NULL THEN 'new'
+    ELSE 'changed' END AS kind, count(*)
+FROM observation o WHERE o.attempt BETWEEN ?1 AND ?2 AND {_IS_CHANGE} GROUP BY 1, 2
 """
 _IS_REMOVED = "coalesce((SELECT json_extract(v.json, ?3) = ?4 FROM value v WHERE v.id = o.value), 0)"
 _OBSERVED_BY_ATTEMPT = """

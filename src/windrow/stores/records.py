@@ -36,6 +36,7 @@ from windrow.stores.record_tables import (
     set_names,
 )
 from windrow.stores.record_versions import (
+    VALUE_BEFORE,
     AttemptStatement,
     RecordVersion,
     VersionChange,
@@ -414,12 +415,9 @@ class RecordStore(ChangeCounts):
 
     def changed_keys(self, attempts: tuple[int, int]) -> list[str]:
         """Return the keys of records that a range of attempts (first, last) changed, whichever session wrote them."""
-        query = """
+        query = f"""
             SELECT key FROM record WHERE id IN (
-                SELECT o.record FROM observation o WHERE o.attempt BETWEEN ? AND ? AND o.value IS NOT (
-                    SELECT p.value FROM observation p
-                    WHERE p.record = o.record AND (p.at, p.attempt) < (o.at, o.attempt)
-                    ORDER BY p.at DESC, p.attempt DESC LIMIT 1)
+                SELECT o.record FROM observation o WHERE o.attempt BETWEEN ? AND ? AND o.value IS NOT {VALUE_BEFORE}
             ) ORDER BY key
         """
         with self._guarded():
