@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -44,6 +45,16 @@ def new_folder(parent: Path) -> Path:
 def write_bomb(path: Path) -> None:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as package:
         package.writestr("archive/bomb.warc", bytes(20 << 20))
+
+
+def hide_bytes(path: Path) -> None:
+    """Put a WARC record that no member has before the directory of a WACZ file."""
+    content = path.read_bytes()
+    start = content.index(b"PK\x01\x02")
+    hidden = b"WARC/1.0\r\nWARC-Type: metadata\r\nContent-Length: 0\r\n\r\n\r\n\r\n"
+    end = content.rindex(b"PK\x05\x06") + 16
+    moved = (start + len(hidden)).to_bytes(4, "little")
+    path.write_bytes(content[:start] + hidden + content[start:end] + moved + content[end + 4 :])
 
 
 DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
@@ -161,3 +172,14 @@ def test_a_long_name_in_a_wacz_file_is_no_long_name_on_the_disk(root, held, wind
         package.write(held / "one.warc.gz", f"archive/{'ä' * 300}.warc.gz")
     output = windrow("run", "a.wacz")
     assert output.code == 0, output.err
+
+
+def test_bytes_that_belong_to_no_member_are_reported_and_the_members_are_imported(root, held, windrow):  # noqa: F811
+    hide_bytes(pack_wacz(root / "odd.wacz", held / "one.warc.gz"))
+    output = windrow("run", "odd.wacz")
+    assert output.code == 3, output.err
+    assert re.search(
+        r"odd\.wacz: 56 bytes, the first of them at byte [\d,]+, belong to none of its members \(trailing_bytes\)",
+        output.err,
+    )
+    assert summary(root, URLS) == [("http://a.example/more",), ("http://a.example/tea",)]

@@ -16,7 +16,7 @@ from windrow.archive.warc_reader import PACKED_SUFFIXES, WARC_SUFFIXES
 from windrow.archive.warc_writer import map_read_errors, map_write_errors
 from windrow.caps import WACZ_LIST_BYTES
 from windrow.errors import StepError
-from windrow.formats.zip import ZipMember, read_blocks, read_directory, read_members
+from windrow.formats.zip import Gap, ZipMember, open_inflated, read_blocks, read_contents, read_directory
 from windrow.model import Limits
 from windrow.reasons import Reason
 
@@ -64,18 +64,22 @@ def unpack_wacz(path: Path, folder: Path, limits: Limits) -> Iterator[UnpackedWa
     """
     try:
         with path.open("rb") as file:
-            members = read_members(file, limits, refuse_archives=False)
+            members, gaps = read_contents(file, limits, refuse_archives=False)
             digests = _read_digests(file, members)
             warc_members = [member for member in members if _is_warc_name(member.name)]
             yield from _find_omissions(path, members, digests)
+            yield from _report_gaps(path, gaps)
             if not warc_members:
                 yield UnpackedWarc("", path, f"it has no WARC file ({Reason.UNSUPPORTED})")
             size = sum(member.size for member in warc_members if member.reason is None)
             check_free_space(folder, size, limits.free_space)
             for number, member in enumerate(warc_members):
                 unpacked_path = folder / f"{number}-{Path(member.name).name[-_MAX_NAME_LENGTH:]}"
-                problem = _unpack_member(file, member, unpacked_path, digests.get(member.name, ""))
+                problem, surplus = _unpack_member(file, member, unpacked_path, digests.get(member.name, ""))
                 yield UnpackedWarc(member.name, unpacked_path, problem)
+                if surplus:
+                    problem = f"{surplus:,} bytes follow the end of its deflate stream ({Reason.TRAILING_BYTES})"
+                    yield UnpackedWarc(member.name, path, problem)
     except StepError as error:
         yield UnpackedWarc("", path, f"it cannot be unpacked: {error} ({error.reason})")
     except OSError as error:
@@ -101,8 +105,16 @@ def _find_omissions(path: Path, members: Sequence[ZipMember], digests: Mapping[s
             yield UnpackedWarc(name, path, f"it does not have the name of a WARC file ({Reason.UNSUPPORTED})")
 
 
-def _unpack_member(file: BinaryIO, member: ZipMember, target: Path, expected: str) -> str:
-    """Unpack a member into the new file `target`; return why it cannot be used, or an empty text if it can.
+def _report_gaps(path: Path, gaps: Sequence[Gap]) -> Iterator[UnpackedWarc]:
+    """Yield a problem for the bytes that belong to no member, where WARC records may be hidden."""
+    if gaps:
+        size = sum(gap.size for gap in gaps)
+        problem = f"{size:,} bytes, the first of them at byte {gaps[0].offset:,}, belong to none of its members"
+        yield UnpackedWarc("", path, f"{problem} ({Reason.TRAILING_BYTES})")
+
+
+def _unpack_member(file: BinaryIO, member: ZipMember, target: Path, expected: str) -> tuple[str, int]:
+    """Unpack a member into the new file `target`; return why it cannot be used, or "", and the bytes left in it.
 
     `expected` is the digest that the member should have, as `ALGORITHM:HEX`. It is not compared if its algorithm is not
     one of `_ALGORITHMS`.
@@ -110,16 +122,16 @@ def _unpack_member(file: BinaryIO, member: ZipMember, target: Path, expected: st
     algorithm, _, expected_hex = expected.lower().partition(":")
     hasher = hashlib.new(algorithm if algorithm in _ALGORITHMS else "sha256", usedforsecurity=False)
     try:
-        blocks = read_blocks(file, member)  # refuses a member that has a `reason`, such as a bad name
+        inflated = open_inflated(file, member)  # refuses a member that has a `reason`, such as a bad name
         with map_write_errors(target), target.open("xb") as out:
-            for block in blocks:
+            for block in inflated.blocks():
                 hasher.update(block)
                 out.write(block)
     except StepError as error:
-        return f"{error} ({error.reason})"
+        return f"{error} ({error.reason})", 0
     if algorithm in _ALGORITHMS and expected_hex != hasher.hexdigest():
-        return f"it differs from its digest in {_LIST_NAME} ({Reason.DIGEST_MISMATCH})"
-    return ""
+        return f"it differs from its digest in {_LIST_NAME} ({Reason.DIGEST_MISMATCH})", inflated.surplus
+    return "", inflated.surplus
 
 
 def _read_digests(file: BinaryIO, members: Iterable[ZipMember]) -> dict[str, str]:
