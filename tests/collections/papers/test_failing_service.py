@@ -71,7 +71,7 @@ def by_name(contents: dict[str, bytes], tries: Counter, replies: dict[str, tuple
     def serve(request):
         name = names[request.form()["input"][2]]
         tries[name] += 1
-        return replies.get(name, (200, TEI, XML))
+        return replies.get(name, (200, TEI.replace(b"</TEI>", b"<!-- %s --></TEI>" % name.encode()), XML))
 
     return serve
 

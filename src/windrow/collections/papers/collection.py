@@ -76,7 +76,7 @@ COLLECTION = Collection(
     phases=("find", "extract", "match"),
     discovery=Captures(later(f"{_CAPTURE_RULES}:select"), "2", unchanged=False, kinds=later(f"{_CAPTURE_RULES}:kinds")),
     steps=(
-        Settle("extract", "7", later("windrow.collections.papers.extract:extract"), retakes=2),
+        Settle("extract", "8", later("windrow.collections.papers.extract:extract"), retakes=2),
         Derive("match"),
     ),
     adapter="windrow.collections.papers.adapter:ADAPTER",

@@ -42,6 +42,7 @@ from windrow.collections.papers.grobid import (
 from windrow.collections.papers.matching import plain_title
 from windrow.collections.papers.row_keys import base32_of
 from windrow.contract import Answer, Ask, Observation, Skip, Task, skip_excess
+from windrow.digest import digest
 from windrow.errors import MissingExtra, StepError
 from windrow.formats import pdf
 from windrow.formats.jats import read_jats
@@ -362,6 +363,7 @@ def _add_grobid_outcome(outcome: GrobidOutcome, record: dict[str, Any], extra: d
     record["grobid"] = {"status_code": outcome.code, "status": outcome.status, "quality": outcome.quality}
     record["grobid"]["passing"] = outcome.is_transient
     if outcome.tei:
+        record["grobid"]["tei_digest"] = digest(outcome.tei)
         try:
             extra["tei"] = outcome.tei.decode()
         except UnicodeDecodeError:

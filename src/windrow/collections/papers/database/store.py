@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 from windrow.collections.papers.columns import pack_columns, unpack_columns
 from windrow.collections.papers.grobid import earlier_name, final_name
-from windrow.contract import AttemptObservations, Skip, TypedColumn
+from windrow.contract import AttemptObservations, Observation, Skip, TypedColumn
+from windrow.reasons import Reason
 from windrow.stores.record_versions import note_completed, read_observed
 from windrow.stores.records import RecordStore
 from windrow.stores.sqlite import SqliteStore, close_on_failure, create_or_stand_in
@@ -41,6 +42,12 @@ CREATE TRIGGER IF NOT EXISTS asked_by_waiting AFTER DELETE ON waiting WHEN old.a
     INSERT INTO asked (attempt, asks) VALUES (old.attempt, old.asks)
         ON CONFLICT DO UPDATE SET asks = excluded.asks, is_new = 1;
 END;
+CREATE INDEX IF NOT EXISTS value_by_tei ON value (json_extract(json, '$.grobid.tei_digest'))
+    WHERE json_extract(json, '$.grobid.tei_digest') IS NOT NULL;
+"""
+_SAME_TEI_QUERY = """
+SELECT r.key FROM value v JOIN observation o ON o.value = v.id JOIN record r ON r.id = o.record
+WHERE json_extract(v.json, '$.grobid.tei_digest') = ? AND r.key <> ? LIMIT 1
 """
 _OUTCOMES_QUERY = """
 SELECT a.attempt, a.asks, a.failed_runs, a.all_failed_runs FROM asked a WHERE a.is_new AND EXISTS (
@@ -115,10 +122,31 @@ class PaperStore(RecordStore):
             self._connection.executescript(f"BEGIN; {_REQUESTS_SCHEMA} COMMIT;")
 
     def _settle_entry(self, entry: AttemptObservations, repeated: list[tuple[int, Skip]]) -> set[int]:
-        touched = super()._settle_entry(entry, repeated)
+        skips = [
+            skip
+            for result in entry.results
+            if isinstance(result, Observation) and (skip := self._find_same_tei(result))
+        ]
+        repeated += [(entry.attempt, skip) for skip in skips]
+        touched = super()._settle_entry(entry._replace(results=(*entry.results, *skips)), repeated)
         for record in touched:
             self._keep_best(record, entry.attempt)
         return touched
+
+    def _find_same_tei(self, paper: Observation) -> Skip | None:
+        """Return a Skip if GROBID returned the same TEI for another paper, as one behind a wrong cache does.
+
+        A TEI with an MD5 is compared with the document before (`interpret_answer`); without one, nothing proves which
+        of the papers it is about. The paper is not sent again by itself, since the answer may be the same for ever.
+        """
+        tei_digest = ((paper.value or {}).get("grobid") or {}).get("tei_digest")
+        row = tei_digest and self._connection.execute(_SAME_TEI_QUERY, (tei_digest, paper.key)).fetchone()
+        if not row:
+            return None
+        message = f"GROBID returned the TEI of {row[0]} for it too, so one of them has the metadata of another paper"
+        return Skip(
+            Reason.SERVER_ERROR, paper.key, f"{message}; to send it again: windrow retry --service grobid {paper.key}"
+        )
 
     def _keep_best(self, record: int, settled: int) -> None:
         """Let no observation of a paper replace a better one, after the attempt `settled` observed the paper.
