@@ -45,7 +45,7 @@ def replay_versions(file: VersionFile, setup: SessionSettings, progress: Progres
             old_path,
             new_path,
             partial(file.build, session, new_path),
-            partial(file.compare, old_path, new_path),
+            lambda _: file.compare(old_path, new_path),
         )
         file.finish(session)
         unread = session.ledger.unread.addresses(file.collection, reason=Reason.DISK_FAILED)

@@ -202,19 +202,21 @@ def _copy_reading(replayed: Replayed, writer: LedgerWriter, difference: _Differe
         writer.items.add_findings(replayed.session, item, phase, findings)
 
 
+Built = TypeVar("Built")
 Compared = TypeVar("Compared")
 
 
 def rebuild(
-    session: Session, old: Path, new: Path, build: Callable[[], object], compare: Callable[[], Compared],
-    *, scratch: Sequence[str] = (), record: Callable[[], object] = lambda: None,
+    session: Session, old: Path, new: Path, build: Callable[[], Built], compare: Callable[[Built], Compared],
+    *, scratch: Sequence[str] = (), record: Callable[[Built], object] = lambda _: None,
 ) -> Compared:  # fmt: skip
     """Call `build`, which makes the database file `new`; then call `compare`, and replace `old` with `new`.
 
-    Call `record` after that, and return the result of `compare`. The folder of `new` is made for this and removed at
-    the end. `scratch` names other files that `build` makes in it. `old` remains unchanged until it is replaced, even
-    after an error or a kill. Raises Stopped if the run is stopped, and StoreError if another process keeps reading
-    `old`. If `build` does not make the file `new`, because the database is on a server, nothing is replaced.
+    Call `record` after that, and return the result of `compare`. Both are given the result of `build`. The folder of
+    `new` is made for this and removed at the end. `scratch` names other files that `build` makes in it. `old` remains
+    unchanged until it is replaced, even after an error or a kill. Raises Stopped if the run is stopped, and StoreError
+    if another process keeps reading `old`. If `build` does not make the file `new`, because the database is on a
+    server, nothing is replaced.
     """
     names = [*scratch, new.name]
 
@@ -225,15 +227,15 @@ def rebuild(
     with closing_all(remove_scratch_files):
         make_scratch(new.parent, names)
         with session.polite_stop():
-            build()
+            built = build()
         if session.stops:
             raise Stopped(f"stopped before everything was read; {old.name} was left unchanged", hint="windrow replay")
-        compared = compare()
+        compared = compare(built)
         if new.is_file():
             close_into_file(new)
             _remove_log(old)
             new.replace(old)
-        record()
+        record(built)
     return compared
 
 

@@ -61,9 +61,8 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
     changes: list[ReplayChange] = []
     with ExitStack() as stack:
         session = stack.enter_context(Session(setup, "replay", progress))
-        replayed: list[Replayed] = []
 
-        def rebuild_store() -> None:
+        def rebuild_store() -> Replayed:
             rebuilt = open_harvest(rebuild_workspace, is_replay=True)
             assert isinstance(rebuilt.store, DropsStore)
             assert rebuilt.projection is not None
@@ -87,15 +86,15 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
             )  # fmt: skip
             with closing_all(pool.close, rebuilt.store.tables.close):
                 read_again(run)
-            replayed.append(Replayed(session.number, rebuilt.collection, ledger, session.ledger, all_states))
+            return Replayed(session.number, rebuilt.collection, ledger, session.ledger, all_states)
 
-        def record_differences() -> None:
-            changes.extend(write_differences(replayed[0]))
+        def record_differences(replayed: Replayed) -> None:
+            changes.extend(write_differences(replayed))
             with closing(open_store(workspace)) as tables:
                 tables.set_mark(REPLAY_MARK, None)
 
         rebuild(
-            session, store_file, new_store_file, rebuild_store, lambda: refuse_lost(replayed[0], store_file),
+            session, store_file, new_store_file, rebuild_store, lambda replayed: refuse_lost(replayed, store_file),
             scratch=SCRATCH[:1], record=record_differences,
         )  # fmt: skip
     return ReplayResult(session.ordinal, tuple(changes))
