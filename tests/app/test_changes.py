@@ -84,7 +84,7 @@ def test_two_attempts_within_a_second_tell_what_both_saw_once() -> None:
 
 
 def test_a_list_of_changes_is_a_feed_that_xml_can_hold() -> None:
-    feed = ET.fromstring(format_atom([CHANGE], "my & workspace", AT, identity="a"))
+    feed = ET.fromstring(format_atom([CHANGE], "my & workspace", AT, identity=1))
     name = "{http://www.w3.org/2005/Atom}"
     (entry,) = feed.findall(f"{name}entry")
     assert entry.findtext(f"{name}title") == "changed: <T> \N{REPLACEMENT CHARACTER} & more"
@@ -93,7 +93,7 @@ def test_a_list_of_changes_is_a_feed_that_xml_can_hold() -> None:
     assert link.attrib["href"] == CHANGE.key
     assert entry.findtext(f"{name}updated") == "2026-11-21T10:00:00Z"
     assert entry.findtext(f"{name}content") == 'blog: title "A" -> "<B>"'
-    other = ET.fromstring(format_atom([CHANGE], "my & workspace", AT, identity="b"))
+    other = ET.fromstring(format_atom([CHANGE], "my & workspace", AT, identity=2))
     assert feed.findtext(f"{name}id") != other.findtext(f"{name}id")  # another workspace of the same name
 
 
@@ -101,7 +101,7 @@ def test_each_entry_of_the_feed_is_valid_and_the_feed_is_as_old_as_its_latest_ch
     file = CHANGE._replace(key="drop/a.zip", at=AT - timedelta(days=1))
     record = file._replace(key="event 7", url="https://town.example/event/7", title="Budget")
     script = file._replace(key="event 8", url="javascript:alert(1)")
-    feed = ET.fromstring(format_atom([file, record, script], "w", AT, identity="a"))
+    feed = ET.fromstring(format_atom([file, record, script], "w", AT, identity=1))
     name = "{http://www.w3.org/2005/Atom}"
     assert feed.findtext(f"{name}updated") == "2026-11-20T10:00:00Z"
     links = [entry.find(f"{name}link") for entry in feed.findall(f"{name}entry")]

@@ -356,13 +356,13 @@ class TestMend:
         kept = put(keep, ZIP)
         keep.close()
         name = kept.place.warc
-        refuse_other_ledger(folder, "one", {name: 10})  # of a version that did not mark them
-        for ledger, promised in (("", {}), ("one", {"other.warc": 10})):
+        refuse_other_ledger(folder, 1, {name: 10})  # of a version that did not mark them
+        for ledger, promised in ((0, {}), (1, {"other.warc": 10})):
             with pytest.raises(ConfigError, match="nothing in it was touched"):
                 refuse_other_ledger(folder, ledger, promised)
-        mark_ledger(folder, "one")
-        refuse_other_ledger(folder, "one", {})
-        for ledger in ("", "two"):
+        mark_ledger(folder, 1)
+        refuse_other_ledger(folder, 1, {})
+        for ledger in (0, 2):
             with pytest.raises(ConfigError, match="nothing in it was touched"):
                 refuse_other_ledger(folder, ledger, {name: 10})
 

@@ -39,7 +39,7 @@ def open_part(archive: Path) -> None:
 
 def mark(archive: Path) -> None:
     plant(archive / ".ledger.part")
-    mark_ledger(archive, "one")
+    mark_ledger(archive, 1)
 
 
 def repair(archive: Path) -> None:

@@ -364,3 +364,16 @@ class TestLease:
     def test_released_is_free(self, ledger):
         Lease(ledger).release()
         Lease(ledger)
+
+
+def test_the_identity_of_a_ledger_is_that_of_its_first_session(tmp_path):
+    identities = set()
+    for name in ("one", "two"):
+        with closing(Ledger(tmp_path / name)) as ledger:
+            assert ledger.sessions.identity() == 0
+            for command in ("run", "replay"):
+                with ledger.writing() as writer:
+                    writer.sessions.open(f"machine {name}", command)
+                identities.add(ledger.sessions.identity())
+    assert len(identities) == 2
+    assert 0 not in identities

@@ -329,7 +329,7 @@ def format_atom(
     name: str,
     now: datetime,
     *,
-    identity: str,
+    identity: int,
     query: str = "",
     links: Mapping[str, str] | None = None,
 ) -> str:

@@ -27,7 +27,7 @@ def _open_at_once(path: str, flags: int) -> int:
 def look_file(workspace: Workspace, ledger: Ledger, source: str, kind: str) -> Path:
     """Return the file with this user's last look at the changes of one kind at a source; empty texts mean all."""
     state_folder = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    name = hash64("\0".join((str(workspace.root), ledger.sessions.first(), source, kind)))
+    name = hash64("\0".join((str(workspace.root), str(ledger.sessions.identity()), source, kind)))
     return Path(state_folder, "windrow", f"looked-{name % 2**64:016x}")
 
 

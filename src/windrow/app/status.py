@@ -198,7 +198,7 @@ def _find_problems(workspace: Workspace, ledger: Ledger) -> tuple[str, ...]:
         from windrow.archive import refuse_other_ledger  # noqa: PLC0415 rarely needed
 
         try:
-            refuse_other_ledger(folder, "", {})
+            refuse_other_ledger(folder, 0, {})
         except ConfigError as error:
             problems.append(f"{error}; {error.hint}")
     problems += find_losses(folder, ledger.captures.promised)

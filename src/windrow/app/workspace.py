@@ -141,7 +141,7 @@ class Windrow:
         return Ledger(self.config.ledger if self.config.ledger.exists() else Path(":memory:"))
 
     @contextmanager
-    def _open_ledger(self) -> Iterator[Ledger]:
+    def open_ledger(self) -> Iterator[Ledger]:
         """Open the ledger for a block; raise LedgerError if the block fails because a value has the wrong type."""
         with closing(self.ledger()) as ledger:
             try:
@@ -217,7 +217,7 @@ class Windrow:
         self.config, names, first = adopt_folder(self.config, names, first)
         if files := named_warc_files(self.config, names, source):
             return [preview_import(files)]
-        with self._open_ledger() as ledger:
+        with self.open_ledger() as ledger:
             previews = []
             for collection_name, source_names in choose_sources(self.config, names).items():
                 adapter(collection_name).require_ready(self.config)
@@ -231,7 +231,7 @@ class Windrow:
         """Return the state of every source, and the numbers of items by state and by reason."""
         from windrow.app.status import current_state
 
-        with self._open_ledger() as ledger:
+        with self.open_ledger() as ledger:
             return current_state(self.config, ledger, phases())
 
     def why(self, name: str | int, *, limit: int | None = None) -> StoryAnswer:
@@ -243,7 +243,7 @@ class Windrow:
         from windrow.app.story import answer_why
         from windrow.caps import WHY_ENTRIES
 
-        with self._open_ledger() as ledger:
+        with self.open_ledger() as ledger:
             return answer_why(self.config, ledger, str(name), limit or WHY_ENTRIES.number)
 
     def changes(
@@ -258,7 +258,7 @@ class Windrow:
         """
         from windrow.app.changes import changes_in_order, since_window
 
-        with self._open_ledger() as ledger:
+        with self.open_ledger() as ledger:
             if (window := since_window(ledger, utc_time(since))) is None:
                 return []
             window = window._replace(lines=lines)
@@ -277,7 +277,7 @@ class Windrow:
         from windrow.app.last_look import look_file, read_look, write_look
         from windrow.app.summary import ABOVE_EVERY_FACT
 
-        with self._open_ledger() as ledger:
+        with self.open_ledger() as ledger:
             path = look_file(self.config, ledger, source, kind)
             last_fact = ledger.sessions.last_reported_before(ABOVE_EVERY_FACT)
             window = Window(facts=(read_look(path, last_fact) + 1, last_fact), lines=lines)
@@ -288,7 +288,7 @@ class Windrow:
         """Return the latest sessions, newest first, at most `limit`, with numbers below `before` if it is given."""
         from windrow.app.captures import list_sessions
 
-        with self._open_ledger() as ledger:
+        with self.open_ledger() as ledger:
             return list_sessions(ledger, before, limit)
 
     def session(self, number: int) -> SessionDetails:
@@ -298,14 +298,14 @@ class Windrow:
         """
         from windrow.app.session_details import describe_session
 
-        with self._open_ledger() as ledger:
+        with self.open_ledger() as ledger:
             return describe_session(self.config, ledger, number)
 
     def runs(self, *, limit: int = 30) -> dict[str, tuple[SourceRun, ...]]:
         """Return the last sessions that requested something from each source, at most `limit`, the oldest first."""
         from windrow.app.session_details import list_runs
 
-        with self._open_ledger() as ledger:
+        with self.open_ledger() as ledger:
             return list_runs(self.config, ledger, limit)
 
     def capture(self, attempt: int) -> KeptCapture:
@@ -316,14 +316,14 @@ class Windrow:
         """
         from windrow.app.captures import open_kept_capture
 
-        with self._open_ledger() as ledger:
+        with self.open_ledger() as ledger:
             return open_kept_capture(self.config, ledger, attempt)
 
     def killed_session(self) -> int:
         """Return the number of the last session if it was killed, or 0. The next session reports its changes."""
         from windrow.ledger.lease import killed_session
 
-        with self._open_ledger() as ledger:
+        with self.open_ledger() as ledger:
             return killed_session(ledger)
 
     def search(
@@ -357,7 +357,7 @@ class Windrow:
         from windrow.adapters.home import HomeView
         from windrow.app.records import open_home
 
-        with self._open_ledger() as ledger:
+        with self.open_ledger() as ledger:
             return open_home(self.config, ledger, collection, view or HomeView())
 
     def diff(self, name: str, old: Day | str = "", new: Day | str = "", *, context: int = 2) -> Comparison:
@@ -396,7 +396,7 @@ class Windrow:
         if service:
             from windrow.app.decisions import ask_again
 
-            with self._open_ledger() as ledger:
+            with self.open_ledger() as ledger:
                 return ask_again(
                     self.config, ledger, service, as_tuple(names), reason=reason, source=source, dry_run=dry_run
                 )
@@ -413,7 +413,7 @@ class Windrow:
     def _decide(self, act: str, names: Names, **selection: Any) -> list[Chosen]:
         from windrow.app.decisions import decide
 
-        with self._open_ledger() as ledger:
+        with self.open_ledger() as ledger:
             return decide(self.config, ledger, act, as_tuple(names), **selection)
 
     def replay(
@@ -444,7 +444,7 @@ class Windrow:
         """Read every capture, compare the ledger with the archive and the stores, and return the faults."""
         from windrow.app.check import check_workspace
 
-        with self._open_ledger() as ledger:
+        with self.open_ledger() as ledger:
             return check_workspace(self.config, ledger)
 
     def export(self, name: str, form: str, to: Path | str | TextIO) -> int:
@@ -463,7 +463,7 @@ class Windrow:
         """Count what `forget` would take down; changes nothing."""
         from windrow.app.takedowns import estimate_takedowns
 
-        with self._open_ledger() as ledger:
+        with self.open_ledger() as ledger:
             return estimate_takedowns(self.config, ledger, as_tuple(names))
 
     def forget(self, names: Names = (), reason: str = "") -> list[TakedownResult]:
@@ -485,5 +485,5 @@ class Windrow:
         """Return the addresses and origins of these names that runs do not request, because they are taken down."""
         from windrow.app.takedowns import standing_takedowns
 
-        with self._open_ledger() as ledger:
+        with self.open_ledger() as ledger:
             return standing_takedowns(self.config, ledger, as_tuple(names))

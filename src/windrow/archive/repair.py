@@ -47,10 +47,10 @@ def lock_archive(folder: Path) -> Iterator[None]:
         os.close(lock)
 
 
-def refuse_other_ledger(folder: Path, ledger: str, recorded_ends: Mapping[str, int]) -> None:
+def refuse_other_ledger(folder: Path, ledger: int, recorded_ends: Mapping[str, int]) -> None:
     """Raise ConfigError if an archive belongs to another ledger, whose captures `repair_archive` would remove.
 
-    `ledger` is the identity of this ledger, or "" before its first session. Without a mark in the archive, the names of
+    `ledger` is the identity of this ledger, or 0 before its first session. Without a mark in the archive, the names of
     its files are compared with `recorded_ends`, which is explained at `repair_archive`.
     """
     try:
@@ -59,7 +59,7 @@ def refuse_other_ledger(folder: Path, ledger: str, recorded_ends: Mapping[str, i
         marked_ledger = ""
     files = [path.name for path in (*folder.glob("*.warc"), *folder.glob("*.warc.gz"))]
     if marked_ledger:
-        is_foreign = marked_ledger != ledger
+        is_foreign = marked_ledger != str(ledger)
     elif not ledger:
         is_foreign = bool(files)
     else:  # the archive does not have the file `LEDGER_MARK`
@@ -72,11 +72,11 @@ def refuse_other_ledger(folder: Path, ledger: str, recorded_ends: Mapping[str, i
         raise ConfigError(f"the archive {folder} {problem}; nothing in it was touched", hint=hint)
 
 
-def mark_ledger(folder: Path, ledger: str) -> None:
+def mark_ledger(folder: Path, ledger: int) -> None:
     """Write the identity of the archive's ledger into the archive, unless it is there already."""
     path = folder / LEDGER_MARK
-    if not path.exists() or path.read_text() != ledger:
-        write_whole(path, (ledger,))
+    if not path.exists() or path.read_text() != str(ledger):
+        write_whole(path, (str(ledger),))
 
 
 def repair_archive(folder: Path, recorded_ends: Mapping[str, int]) -> list[str]:

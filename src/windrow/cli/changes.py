@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from contextlib import closing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -83,8 +82,8 @@ def _print_changes(
 
         name = workspace.config.name
         if form == "atom":
-            with closing(workspace.ledger()) as ledger:
-                identity = ledger.sessions.first()
+            with workspace.open_ledger() as ledger:
+                identity = ledger.sessions.identity()
             text = format_atom(changes, name, datetime.now(UTC), identity=identity)
         else:
             text = format_html(changes, name)

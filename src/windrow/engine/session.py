@@ -36,7 +36,6 @@ from windrow.contract import (
     Step,
     Summarise,
 )
-from windrow.digest import digest
 from windrow.engine.archive_losses import find_losses, find_lost_files
 from windrow.engine.check import index_archive
 from windrow.engine.fetchers.fetcher_pool import FetcherPool
@@ -172,7 +171,7 @@ class Session:
             lease = self.lease = Lease(self.ledger)
             with lock_archive(settings.archive):
                 recorded_ends = self.ledger.captures.promised()
-                refuse_other_ledger(settings.archive, self._ledger_identity(), recorded_ends)
+                refuse_other_ledger(settings.archive, self.ledger.sessions.identity(), recorded_ends)
                 refuse_older_ledger(self.ledger, settings.archive)
                 self.repaired = repair_archive(settings.archive, recorded_ends)
                 erased, not_erased = erase_returned(self.ledger, settings.archive)
@@ -186,7 +185,7 @@ class Session:
                     self._mend_times(writer, last_time, before)
             session_row = self.ledger.sessions.get(self.number)
             self.ordinal = session_row.number if session_row else 0
-            mark_ledger(settings.archive, self._ledger_identity())
+            mark_ledger(settings.archive, self.ledger.sessions.identity())
             if self.ordinal == 1 or has_session_mark(settings.archive):  # else, `windrow run` compares the stores first
                 mark_session(settings.archive, self.ledger, self.number)
         except BaseException:
@@ -271,11 +270,6 @@ class Session:
             if phases is None or step.phase in phases:
                 WORK[type(step)](run, step)
                 run.tick()
-
-    def _ledger_identity(self) -> str:
-        """Return the digest of the ledger's first session, which identifies the ledger, or "" before that session."""
-        first_session = self.ledger.sessions.first()
-        return digest(first_session.encode()) if first_session else ""
 
     def _fetch(self, run: HarvestRun) -> None:
         if run.harvest.again and not isinstance(run.collection.discovery, Listing):

@@ -213,15 +213,11 @@ class _View:
         html = self._render(
             request, template, value=value, asked=asked, current=path, json=link(f"{twin}.json", **asked),
             collections=names(), sources=[source.name for source in self._workspace.config.sources],
-            exit_codes=EXIT_CODES, most=WEB_RESULTS.number, **self._extras(value, request.scope.get("root_path", "")),
+            exit_codes=EXIT_CODES, most=WEB_RESULTS.number,
+            **_extras(self._workspace, value, request.scope.get("root_path", "")),
         )  # fmt: skip
         policy = {"content_security_policy": LIVE_POLICY} if getattr(value, "progress", None) else {}
         return _respond(request, html, "text/html", tag=tag, **policy)
-
-    def _extras(self, value: Any, root: str) -> dict[str, Any]:
-        if isinstance(value, StoryAnswer):
-            return {**_extras(value, root), "shown_at": homes.find_homes(self._workspace, value)}
-        return _extras(value, root)
 
     def _render(self, request: Request, template: str, **values: Any) -> bytes:
         root = request.scope.get("root_path", "")
@@ -425,7 +421,7 @@ def _number(request: Request) -> int:
     return number
 
 
-def _extras(value: Any, root: str) -> dict[str, Any]:
+def _extras(workspace: Windrow, value: Any, root: str) -> dict[str, Any]:
     """Return what a template needs besides its value; `root` is the path at which the web view is mounted."""
     if isinstance(value, ManualPage):
         return {"manual": render_manual(value, root)}
@@ -444,4 +440,5 @@ def _extras(value: Any, root: str) -> dict[str, Any]:
         commands.append(f"windrow retry {'--source ' if story.kind == 'source' else ''}{name}")
     if value.explained:
         commands.append(f"windrow forget {name}")
-    return {"commands": commands, "meaning": Reason(story.reason).meaning if story and story.reason else ""}
+    meaning = Reason(story.reason).meaning if story and story.reason else ""
+    return {"commands": commands, "meaning": meaning, "shown_at": homes.find_homes(workspace, value)}

@@ -53,7 +53,7 @@ class HomePage(NamedTuple):
 def home(workspace: Windrow, query: PageQuery) -> HomePage:
     """Return a view of the home of `collection`, by default the first that has a source."""
     view = HomeView(*(query.text(name) for name in _PARAMETERS))
-    with workspace._open_ledger() as ledger:  # noqa: SLF001 once for both, as to open it is much of the time of a row
+    with workspace.open_ledger() as ledger:  # once for both, as to open it is much of the time of a row
         collections = tuple(capable(HasHome, harvested_collections(workspace.config, ledger), skip_broken=True))
         collection = query.text("collection") or next(iter(collections), "")
         if not collection or view != HomeView():
@@ -70,7 +70,7 @@ def find_homes(workspace: Windrow, answer: StoryAnswer) -> list[tuple[str, HomeV
     if story:  # a file of a partner: ACTION/ZIP/XML is ZIP/XML in the tracker
         names += [story.key, story.key.partition("/")[2]]
     views = []
-    with workspace._open_ledger() as ledger:  # noqa: SLF001 as above
+    with workspace.open_ledger() as ledger:
         collections = {story.collection} if story and story.collection else harvested_collections(config, ledger)
         for collection, adapter in capable(HasHome, collections, skip_broken=True).items():
             for name in filter(None, dict.fromkeys(names)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import aclosing, closing, suppress
+from contextlib import aclosing, suppress
 
 from windrow.app import Windrow
 from windrow.app.session_progress import SessionProgress, read_progress
@@ -79,7 +79,7 @@ class LiveSessions:
 
     async def _read(self, number: int, earlier: SessionProgress | None) -> SessionProgress:
         def read() -> SessionProgress:
-            with closing(self._workspace.ledger()) as ledger:
+            with self._workspace.open_ledger() as ledger:
                 return read_progress(ledger, number, earlier)
 
         return await self._workers.run(read)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import mimetypes
 import re
 from collections.abc import Generator, Mapping
-from contextlib import closing
 from datetime import datetime
 from io import BytesIO
 from itertools import islice
@@ -163,7 +162,7 @@ class _NewestChanges(NamedTuple):
 
 
 def _count_newest(workspace: Windrow, since: datetime | None) -> _NewestChanges:
-    with closing(workspace.ledger()) as ledger:
+    with workspace.open_ledger() as ledger:
         newest = newest_changes(workspace.config, ledger, since, unreadable={})  # the status says what cannot be read
         changes = [*islice(newest, WEB_CHANGES.number)]
         more = next(newest, None) is not None
@@ -174,7 +173,7 @@ def _count_newest(workspace: Windrow, since: datetime | None) -> _NewestChanges:
 def today(workspace: Windrow, query: PageQuery) -> TodayPage:
     """Return the first page; `since` chooses from when on changes are listed, by default one day ago."""
     state, since = read_status(workspace), query.time("since", "24h")
-    with closing(workspace.ledger()) as ledger:
+    with workspace.open_ledger() as ledger:
         progress = running_session(ledger) if state.holder else None
     if state.holder and progress is None:  # it ended since the state was read
         state = workspace.status()
@@ -203,7 +202,7 @@ def _list_changes(workspace: Windrow, query: PageQuery) -> ChangesPage:
     unreadable: dict[str, str] = {}
     source, kind, cursor = query.text("source"), query.choice("kind", KINDS), query.cursor()
     upto = _read_fact(cursor) if cursor else ALL_FACTS[1]
-    with closing(workspace.ledger()) as ledger:
+    with workspace.open_ledger() as ledger:
         newest = newest_changes(
             workspace.config, ledger, since, source=source, kind=kind, only=collection, upto=upto, unreadable=unreadable
         )
@@ -227,10 +226,10 @@ def _list_changes(workspace: Windrow, query: PageQuery) -> ChangesPage:
     )  # fmt: skip
 
 
-def read_identity(workspace: Windrow) -> str:
+def read_identity(workspace: Windrow) -> int:
     """Return the identity of the workspace's ledger, by which a feed differs from that of another of the same name."""
-    with closing(workspace.ledger()) as ledger:
-        return ledger.sessions.first()
+    with workspace.open_ledger() as ledger:
+        return ledger.sessions.identity()
 
 
 def _place(change: SourceChange) -> tuple[str, ...]:

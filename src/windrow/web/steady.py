@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import closing
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -21,7 +20,7 @@ _KEPT: WeakKeyDictionary[Windrow, dict[str, tuple[tuple[int, str], Any, Any]]] =
 
 def read_facts(workspace: Windrow) -> tuple[bool, int]:
     """Return whether a session is under way or was killed, and the number of the last fact, or 0 if there is none."""
-    with closing(workspace.ledger()) as ledger:
+    with workspace.open_ledger() as ledger:
         return ledger.sessions.running(), last_number(ledger)
 
 

@@ -9,7 +9,7 @@ from contextlib import closing
 import sqlalchemy as sa
 
 from windrow.collections.drops.adapter.current_states import count_shown_states
-from windrow.collections.drops.adapter.harvest import REBUILD_HINT, open_store, read_identity, refuse_foreign_store
+from windrow.collections.drops.adapter.harvest import REBUILD_HINT, is_foreign, open_store, refuse_foreign_store
 from windrow.collections.drops.collection import COLLECTION
 from windrow.collections.drops.database.projection_rows import find_owner, find_written_tables
 from windrow.collections.drops.database.tracker_tables import DATABASE, PROJECTION, TRACKER
@@ -73,7 +73,7 @@ def check_tracker(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
         if missing := sorted(TRACKER.tables.keys() - tables):
             yield from (Fault(f"tracker, {name}", "does not exist", REBUILD_HINT) for name in missing)
             return
-        if find_owner(connection, PROJECTION) not in {0, read_identity(ledger)}:
+        if is_foreign(find_owner(connection, PROJECTION), ledger):
             yield Fault("tracker", "is of another workspace", "set drops.tracker to this workspace's own database")
             return
         emptied_tables = list(_find_emptied(connection))

@@ -23,7 +23,7 @@ from windrow.collections.drops.database.declared import (
 )
 from windrow.collections.drops.database.projection import find_touched, project_facts, project_progress, project_states
 from windrow.collections.drops.database.projection_tables import ProjectionTables
-from windrow.collections.drops.database.table_store import LEDGER_MARK, REPLAY_MARK, Submission, TableStore
+from windrow.collections.drops.database.table_store import REPLAY_MARK, Submission, TableStore
 from windrow.collections.drops.database.tracker_tables import DATABASE, NATURAL_KEYS, PROJECTION, TRACKER
 from windrow.collections.drops.elements import SUMMARY_COUNTS, TABLES
 from windrow.collections.drops.name import XmlName, read_xml_name
@@ -33,7 +33,7 @@ from windrow.collections.drops.steps import compile_schema, sort_key, zip_name_i
 from windrow.config import Workspace
 from windrow.config.workspace import read_password
 from windrow.contract import Judge, Load, Rows, Undecided
-from windrow.digest import combine_digests, digest, hash64
+from windrow.digest import combine_digests, digest
 from windrow.engine.run import Harvest
 from windrow.errors import ConfigError, StepError, StoreError, StoreUnreachable, UsageError
 from windrow.ledger import Ledger
@@ -121,8 +121,8 @@ class Tracker:
         without its checkpoint, which on a server is in another schema or database.
         """
         checkpoint, last_fact = self.projection.checkpoint(), last_number(ledger)
-        owner, identity = self.projection.owner(), read_identity(ledger)
-        if checkpoint > last_fact or owner not in {0, identity}:
+        owner, identity = self.projection.owner(), ledger.sessions.identity()
+        if checkpoint > last_fact or is_foreign(owner, ledger):
             raise StoreError(
                 f"the tracker is of another ledger: it has facts up to {checkpoint}, and the ledger up to {last_fact}",
                 hint="set drops.tracker to this workspace's own database, then: windrow run",
@@ -285,10 +285,14 @@ def _refuse_lost_store(ledger: Ledger) -> None:
         )
 
 
+def is_foreign(owner: int, ledger: Ledger) -> bool:
+    """Return whether the `owner` of a store or a tracker is another ledger. An owner of 0 is not recorded."""
+    return owner not in {0, ledger.sessions.identity()}
+
+
 def refuse_foreign_store(ledger: Ledger, tables: TableStore) -> None:
     """Raise StoreUnreachable if the store is of another ledger, or a replay of it was cut off before its end."""
-    owner = tables.mark(LEDGER_MARK)
-    if owner is not None and owner != read_identity(ledger):
+    if is_foreign(tables.owner(), ledger):
         raise StoreUnreachable(
             "the store drops.store has the records of another workspace; nothing was fetched",
             hint="set drops.store to a database of this workspace's own, then: windrow replay drops",
@@ -301,17 +305,12 @@ def refuse_foreign_store(ledger: Ledger, tables: TableStore) -> None:
         )
 
 
-def read_identity(ledger: Ledger) -> int:
-    """Return a number that no other ledger has, or 0 before the first session."""
-    identity = ledger.sessions.first()
-    return hash64(identity) if identity else 0
-
-
 def _mark_store(workspace: Workspace, tables: TableStore) -> None:
     """Record whose store this is."""
-    if workspace.ledger.exists() and tables.mark(LEDGER_MARK) is None:
+    if workspace.ledger.exists() and not tables.owner():
         with closing(Ledger(workspace.ledger)) as ledger:
-            tables.set_mark(LEDGER_MARK, read_identity(ledger) or None)
+            if identity := ledger.sessions.identity():
+                tables.set_owner(identity)
 
 
 def _refuse_older_store(ledger: Ledger, tables: TableStore) -> None:

@@ -123,7 +123,7 @@ def _make_key_conditions(table: sa.Table, names: tuple[str, ...], key: tuple[str
 
 ACTION_NAMES = ("add", "edit", "delete")
 COUNTER_NAMES = ("element", "submission")
-LEDGER_MARK, REPLAY_MARK, VIEWS_MARK = "ledger", "replay", "views"
+_LEDGER_MARK, REPLAY_MARK, VIEWS_MARK = "ledger", "replay", "views"
 """Names of marks: the identity of the ledger whose documents these are, the session of an unfinished replay, and a hash
 of the definitions of the views."""
 
@@ -230,6 +230,14 @@ class TableStore:
             connection.execute(counter.delete().where(counter.c.name == name))
             if value is not None:
                 connection.execute(counter.insert().values(name=name, value=value))
+
+    def owner(self) -> int:
+        """Return the identity of the ledger whose documents the store has, or 0 if it is not recorded."""
+        return self.mark(_LEDGER_MARK) or 0
+
+    def set_owner(self, identity: int) -> None:
+        """Record the identity of the ledger whose documents the store has."""
+        self.set_mark(_LEDGER_MARK, identity)
 
     def has_document(self, item: int, *, is_current: bool) -> bool:
         """Return whether the store has the document of an item; if `is_current`, whether it was published, too."""
