@@ -250,7 +250,8 @@ FACET_VALUES = _cap("FACET_VALUES", 1_000, "values of a facet", "memory", "rarer
 # reports
 STORED_FINDINGS = _cap("STORED_FINDINGS", 1_000, "findings of a document", "memory", "the others are counted")
 WHY_ENTRIES = _cap(
-    "WHY_ENTRIES", 50, "items, refused entries or failed documents that `windrow why` lists", "the length of the text",
+    "WHY_ENTRIES", 50, "items, tasks, refused entries or failed documents that `windrow why` lists",
+    "the length of the text",
     "the latest ones are listed, and the others are counted; `--limit` lists more",
 )  # fmt: skip
 ANSWER_FINDINGS = _cap("ANSWER_FINDINGS", 100, "findings of an answer", "memory", "the others are counted")

@@ -319,7 +319,7 @@ def test_a_source_that_gave_12_captures_a_day_and_gives_1_has_failed_until_it_gi
         pass_time(2 * 86_400)
     assert outcomes == [0] * 5 + [1, 1, 0]
     ledger = Ledger(workspace.ledger)
-    comments = [task.comment for task in ledger.sessions.tasks_of_source("press") if task.failed]
+    comments = [task.comment for task in reversed([*ledger.sessions.tasks_of_source("press")]) if task.failed]
     ledger.close()
     message = "drift: it gives {} captures; on the 5 earlier days compared, it usually gave 12, and never fewer than 12"
     assert [comment.split("; drift")[1] for comment in comments] == [

@@ -21,7 +21,8 @@ def test_the_records_of_a_file_that_replaces_another_of_its_name_are_taken(tmp_p
         (tmp_path / "press.cdx").write_text("\n".join(warc.lines) + "\n")
         run_quotes(workspace)
         with closing(Ledger(workspace.ledger)) as ledger:
-            return [task.comment for task in ledger.sessions.tasks_of_source("press") if "examined" in task.comment][-1]
+            tasks = ledger.sessions.tasks_of_source("press")
+            return next(task.comment for task in tasks if "examined" in task.comment)
 
     inputs = {"cdx": [tmp_path / "press.cdx"]} if by_cdx else {}
     workspace = configure(tmp_path, warc=[tmp_path / "press.warc"], **inputs)

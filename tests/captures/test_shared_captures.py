@@ -21,7 +21,7 @@ def comments(workspace):
     """Return the comment of the last task of each source."""
     with closing(Ledger(workspace.ledger)) as ledger:
         tasks = {name: ledger.sessions.tasks_of_source(name) for name in ("first", "second")}
-        return [next(task.comment for task in reversed(tasks[name]) if "examined" in task.comment) for name in tasks]
+        return [next(task.comment for task in tasks[name] if "examined" in task.comment) for name in tasks]
 
 
 @pytest.fixture

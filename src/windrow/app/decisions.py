@@ -155,8 +155,7 @@ def _undeclared_source(source: str, requested: str) -> UsageError:
 
 
 def _known_sources(workspace: Workspace, ledger: Ledger) -> set[str]:
-    harvested = (session.source for session in ledger.sessions.by_source())
-    return {*(source.name for source in workspace.sources), *harvested} - {""}
+    return {*(source.name for source in workspace.sources), *ledger.sessions.sources()}
 
 
 def _requested_names(workspace: Workspace) -> set[str]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from itertools import islice
 from typing import NamedTuple
 
 from windrow.app.changes import content_counts
 from windrow.app.session_progress import SessionProgress, read_progress
-from windrow.app.status import requested_something
+from windrow.app.status import requesting_sessions
 from windrow.app.summary import SessionSummary, phase_name, summarise
 from windrow.config import Workspace
 from windrow.contract.registry import installed, phases
@@ -86,13 +87,14 @@ def list_runs(workspace: Workspace, ledger: Ledger, limit: int) -> dict[str, tup
     """Return at most `limit` sessions for each declared source: the last that requested something, the oldest first."""
     frontiers = {name: frontier_of(ledger, collection) for name, collection in installed().items()}
     numbers = ledger.sessions.numbers()
-    runs: dict[str, list[SourceRun]] = {source.name: [] for source in workspace.sources}
-    collections = {source.name: source.collection for source in workspace.sources}
-    for row in ledger.sessions.by_source():
-        if row.source in runs and requested_something(frontiers.get(collections[row.source]), row):
-            number = numbers.get(row.session, row.session)
-            runs[row.source].append(SourceRun(number, row.began, row.ended, row.failed, row.reason or ""))
-    return {source: tuple(of_source[-limit:]) for source, of_source in runs.items()}
+    runs: dict[str, tuple[SourceRun, ...]] = {}
+    for source in workspace.sources:
+        rows = [*islice(requesting_sessions(ledger, frontiers.get(source.collection), source.name), limit)]
+        runs[source.name] = tuple(
+            SourceRun(numbers.get(row.session, row.session), row.began, row.ended, row.failed, row.reason or "")
+            for row in reversed(rows)
+        )
+    return runs
 
 
 class FailureGroup(NamedTuple):

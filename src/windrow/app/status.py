@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import chain
@@ -125,11 +125,6 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
     undeclared = _undeclared_sources(workspace, ledger, frontier_counts, records)
     sources = (*workspace.sources, *undeclared)
     frontiers = {name: frontier_of(ledger, collection) for name, collection in installed().items()}
-    frontiers_by_source = {source.name: frontiers.get(source.collection) for source in sources}
-    sessions_by_source: dict[str, list[SourceSession]] = {}
-    for session in ledger.sessions.by_source():
-        if requested_something(frontiers_by_source.get(session.source), session):
-            sessions_by_source.setdefault(session.source, []).append(session)
     number, counts = ledger.sessions.latest(), content_counts(workspace, ledger, unreadable)
     last = summarise(ledger, number, phases, content_counts=counts) if number else None
     differing = tuple(ledger.items.differing())
@@ -148,7 +143,7 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
         holder=running_process(ledger),
         last=last and replace(last, differing=len(differing), problems=problems, still_open=still_open),
         sources=_source_states(
-            workspace, ledger, sources, sessions_by_source, phases,
+            workspace, ledger, sources, frontiers, phases,
             failing=failing, damaged=damaged, counts_by_source=(frontier_counts, records), by_content=counts,
         ),
         states=count_states(ledger),
@@ -322,7 +317,7 @@ def _source_states(
     workspace: Workspace,
     ledger: Ledger,
     sources: Iterable[Source],
-    sessions_by_source: dict[str, list[SourceSession]],
+    frontiers_by_collection: Mapping[str, Frontier],
     phases: Phases,
     *,
     failing: Iterable[tuple[str, str, int]],
@@ -330,7 +325,7 @@ def _source_states(
     counts_by_source: tuple[Mapping[str, FrontierCount], Mapping[str, Mapping[str, int]]],
     by_content: ContentCounts,
 ) -> tuple[SourceState, ...]:
-    """Return the state of each source; `sessions_by_source` has the sessions that requested something from each.
+    """Return the state of each source.
 
     `failing` is the result of `failing_requests`. `damaged` counts captures that are damaged. `counts_by_source` has
     the counts of each source's frontier, and by collection those of each source's records. `by_content` counts the
@@ -347,10 +342,10 @@ def _source_states(
     summaries: dict[int, SessionSummary] = {}
     states = []
     for source in sources:
-        sessions = sessions_by_source.get(source.name, [])
+        last_session, last_good = _find_last_sessions(ledger, frontiers_by_collection.get(source.collection), source)
         count, began = None, None
-        if sessions:
-            number = sessions[-1].session
+        if last_session:
+            number = last_session.session
             summary = summaries.setdefault(
                 number,
                 summarise(ledger, number, phases, content_counts=by_content, until_now=True),
@@ -361,7 +356,7 @@ def _source_states(
         records = None if record_counts is None else record_counts.get(source.name, 0)
         frontier = frontiers.get(source.name, FrontierCount())
         counts = (count or SourceCount(source.name), frontier, records)
-        state = _source_state(source, sessions, counts, _next_run(workspace, began))
+        state = _source_state(source, last_good, counts, _next_run(workspace, began))
         failed = frontier.failing + failing_files.get(source.name, 0) + failed_captures.get(source.name, 0)
         states.append(state._replace(failed=failed, reasons=count_reasons(reasons.get(source.name, ()))))
     return tuple(states)
@@ -408,14 +403,31 @@ def _may_be_forgotten(workspace: Workspace, ledger: Ledger, source: Source) -> b
     return bool(adapters) and not sharing_sources(workspace, ledger, source.name, {target.name for target in targets})
 
 
-def requested_something(frontier: Frontier | None, session: SourceSession) -> bool:
-    """Return whether a session requested something or failed; True if the source's collection is not installed."""
-    return frontier is None or bool(session.failed) or session.first_phase <= frontier.task_phase
+def requesting_sessions(ledger: Ledger, frontier: Frontier | None, source: str) -> Iterator[SourceSession]:
+    """Yield the sessions that requested something from a source, or failed there, the latest first.
+
+    `frontier` is None if the source's collection is not installed; then all of its sessions are yielded.
+    """
+    for session in ledger.sessions.of_source(source):
+        if frontier is None or session.failed or session.first_phase <= frontier.task_phase:
+            yield session
+
+
+def _find_last_sessions(
+    ledger: Ledger, frontier: Frontier | None, source: Source
+) -> tuple[SourceSession | None, datetime | None]:
+    """Return the last session that requested something from a source, and the end of the last one without a failure."""
+    last_session: SourceSession | None = None
+    for session in requesting_sessions(ledger, frontier, source.name):
+        last_session = last_session or session
+        if not session.failed and session.ended:
+            return last_session, session.ended
+    return last_session, None
 
 
 def _source_state(
     source: Source,
-    sessions: Sequence[SourceSession],
+    last_good: datetime | None,
     counts: tuple[SourceCount, FrontierCount, int | None],
     next_run: datetime | None,
 ) -> SourceState:
@@ -431,7 +443,6 @@ def _source_state(
     due = frontier.next_request(next_run) if state == "available" else None
     if records is not None:
         items, same = records, max(0, records - count.new - count.changed)
-    last_good = next((session.ended for session in reversed(sessions) if not session.failed and session.ended), None)
     return SourceState(
         source.name, source.collection, source.owner, state, last_good,
         new=count.new, changed=count.changed, same=same, gone=count.gone, failed=0,

@@ -167,7 +167,7 @@ def _answer_without_item(
         return StoryAnswer(name, story)
     for collection_name, collection in installed().items():
         service_names = {service.name for service in collection.configuration.services}
-        if name in service_names and ledger.sessions.tasks_of_source(name):
+        if name in service_names and name in ledger.sessions.sources():
             return StoryAnswer(name, _source_story(ledger, name, collection_name, "", lookup.limit))
     if items := lookup.items_of_owner(name):
         return StoryAnswer(name, candidates=lookup.candidates(items), more=max(0, lookup.total - len(items)))
@@ -445,17 +445,20 @@ def _source_story(
 ) -> Story:
     """Return the story of a source or service: its tasks, refused entries of its listings, and what is failed now.
 
-    It has the last refused entries and the first failed items, at most `limit` each. What the source does not list any
-    more, although nothing failed (`unlisted`), is a remark on the last task. The state of the story is failed
+    It has the last tasks and refused entries and the first failed items, at most `limit` each. What the source does not
+    list any more, although nothing failed (`unlisted`), is a remark on the last task. The state of the story is failed
     if anything is failed now, or else the state of the last task.
     """
     events = []
-    for task in ledger.sessions.tasks_of_source(source):
+    tasks = [*islice(ledger.sessions.tasks_of_source(source), limit + 1)]
+    for task in reversed(tasks[:limit]):
         status = "running" if task.ended is None else "failed" if task.failed else "done"
         activity = _describe_activity(ledger, collection, task.phase)
         text = f"{activity}: {status}" + (f": {task.comment}" if task.comment else "")
         at = task.ended or task.began
         events.append(Event(at, task.seq, task.session, "task", text, source, status=status, reason=task.reason or ""))
+    if len(tasks) > limit:
+        events[0] = _add_remark(events[0], "and tasks of earlier sessions; see --limit")
     last_event = events[-1] if events else None
     for count in unlisted if events else ():
         events[-1] = _add_remark(events[-1], f"{count.addresses} {count.rule}: {count.reason}")

@@ -222,15 +222,19 @@ def count_left_out_of_files(ledger: Ledger, collection: Collection, source: str)
     member as its example.
     """
     steps = {collection.phase(step.phase) for step in collection.steps}
-    listings = [task for task in ledger.sessions.tasks_of_source(source) if task.failed is False]
-    last_sessions = {task.phase: task.session for task in listings}
+    last_sessions: dict[int, int] = {}  # by phase, of the last task that did not fail
     of_listing: list[RuleCount] = []
     of_files: dict[tuple[str, ...], tuple[SourceTask, RuleCount]] = {}
     for task, count in ledger.sessions.rule_counts(source):
         if task.phase in steps:
-            of_files[count.reason, count.rule, count.example] = task, count  # the last one, if it was read again
-        elif task.failed is False and task.session == last_sessions[task.phase]:
-            of_listing.append(count)
+            # the last one, if it was read again
+            of_files.setdefault((count.reason, count.rule, count.example), (task, count))
+        elif task.failed is False:
+            if task.phase not in last_sessions:
+                last_done = find_last_done(ledger, source, task.phase)
+                last_sessions[task.phase] = last_done.session if last_done else 0
+            if task.session == last_sessions[task.phase]:
+                of_listing.append(count)
     keys = {count.example: count.example.rpartition("/")[0] for _, count in of_files.values()}  # a member's file
     known = ledger.listed_files.known(collection.name, [*keys, *keys.values()])
     current = [
@@ -238,7 +242,13 @@ def count_left_out_of_files(ledger: Ledger, collection: Collection, source: str)
         for task, count in of_files.values()
         if (file := known.get(count.example) or known.get(keys[count.example])) and file.attempt < task.seq
     ]
-    return [*of_listing, *sum_by_rule(current)]
+    return [*reversed(of_listing), *sum_by_rule(reversed(current))]
+
+
+def find_last_done(ledger: Ledger, source: str, phase: int) -> SourceTask | None:
+    """Return the last task of a phase of a source that ended and did not fail, or None if there is none."""
+    tasks = ledger.sessions.tasks_of_source(source)
+    return next((task for task in tasks if task.phase == phase and task.failed is False), None)
 
 
 def sum_by_rule(counts: Iterable[RuleCount]) -> list[RuleCount]:
@@ -296,24 +306,31 @@ def count_left_out_now(
     followed_to = ledger.requests.followed_upto(collection, source)
     learned = ledger.requests.learned(collection, source)
     rules_since = min((rules[2] for name, rules in learned.items() if name.startswith(LINK_RULES)), default=0)
-    caps: dict[str, RuleCount] = {}
-    others: list[tuple[SourceTask, RuleCount]] = []
+    first_capped = min((session for _, session in capped_in), default=None)
+    of_caps: list[RuleCount] = []
+    others: list[tuple[SourceTask, RuleCount]] = []  # those of the last session that has some
     for task, count in ledger.sessions.rule_counts(source):
+        is_after_last = bool(others) and task.session < others[0][0].session
+        if is_after_last and (first_capped is None or task.session < first_capped):
+            break
         if count.rule == UNUSED_RULE:
             continue  # the addresses themselves are counted
         if count.reason != Reason.CAPPED or (task.phase == 1 and not crawl.by_request):
-            if task.phase == 1 or unrepaired is None or count.reason in unrepaired | BY_RULE:
+            if not is_after_last and (task.phase == 1 or unrepaired is None or count.reason in unrepaired | BY_RULE):
                 others.append((task, count))
         elif (task.phase, task.session) in capped_in:
-            earlier = caps.get(count.rule)
-            caps[count.rule] = count._replace(addresses=count.addresses + (earlier.addresses if earlier else 0))
-    last_session = others[-1][0].session if others else 0
-    steps = [task for task, _ in others if task.session == last_session and task.phase > 1]
+            of_caps.append(count)
+    others.reverse()
+    caps: dict[str, RuleCount] = {}
+    for count in reversed(of_caps):
+        earlier = caps.get(count.rule)
+        caps[count.rule] = count._replace(addresses=count.addresses + (earlier.addresses if earlier else 0))
+    steps = [task for task, _ in others if task.phase > 1]
     is_replaced = bool(steps) and _are_replaced(ledger, collection, source, steps[-1], crawl)
     in_last = [
         count
         for task, count in others
-        if task.session == last_session and not (is_replaced and task.phase > 1)
+        if not (is_replaced and task.phase > 1)
         if task.phase > 1 or task.session >= rules_since
         # The totals of captures replace what the first phase of the session counted of them.
         if task.phase > 1 or count[1:3] not in totals
@@ -331,6 +348,6 @@ def _are_replaced(ledger: Ledger, collection: str, source: str, task: SourceTask
 
     A document that did not change may still be the one of which something was left out.
     """
-    tasks = ledger.sessions.tasks_of_source(source)
-    read_to = max((later.seq for later in tasks if later.phase == task.phase and later.failed is False), default=0)
+    last_done = find_last_done(ledger, source, task.phase)
+    read_to = last_done.seq if last_done else 0
     return ledger.requests.unreplaced(collection, source, task.seq, read_to, crawl.robots) is None

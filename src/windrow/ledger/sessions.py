@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import NamedTuple, Self
 
 from windrow.digest import hash64
@@ -69,13 +70,11 @@ class SessionQueries(TypedSessions):
         reports_changes = reports_changes or (row.ended is not None and self.has_task(row.span))
         return reported_before + 1, row.last if reports_changes else reported_before
 
-    def rule_counts(self, source: str) -> list[tuple[SourceTask, RuleCount]]:
-        """Return the counts of what rules left out of a source, with their tasks, in the order of the ledger."""
-        return [
-            (task, count)
-            for task in self.tasks_of_source(source)
-            if task.reason and task.comment and (count := RuleCount.read(source, task.reason, task.comment))
-        ]
+    def rule_counts(self, source: str) -> Iterator[tuple[SourceTask, RuleCount]]:
+        """Yield the counts of what rules left out of a source, with their tasks, the latest first."""
+        for task in self.counting_tasks(source):
+            if task.reason and task.comment and (count := RuleCount.read(source, task.reason, task.comment)):
+                yield task, count
 
     def counts_with_example(self, example: str) -> list[tuple[LeavingTask, RuleCount]]:
         """Return the counts of what rules left out whose first case is `example`, with their tasks."""

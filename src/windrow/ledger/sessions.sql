@@ -105,11 +105,15 @@ WHERE t.seq BETWEEN :facts[0] AND :facts[1] ORDER BY t.seq;
 -- def errors_of_no_source(before: int) -> list[str]
 -- Return the comments of failed tasks without a source in sessions before the session `before`.
 -- A task does not count if a later session had a task of the same collection in the same phase or a later one.
-SELECT e.comment FROM task t JOIN task_end e ON e.task = t.seq
-WHERE t.source = '' AND t.collection <> '' AND e.failed AND t.session < :before
-AND NOT EXISTS (
-    SELECT 1 FROM task u WHERE u.collection = t.collection AND u.phase >= t.phase AND u.session > t.session
-) ORDER BY t.seq;
+-- The failed tasks are selected first: they are few.
+WITH failed AS MATERIALIZED (
+    SELECT t.seq, t.session, t.collection, t.phase, e.comment FROM task t CROSS JOIN task_end e ON e.task = t.seq
+    WHERE t.source = '' AND t.collection <> '' AND e.failed AND t.session < :before
+)
+SELECT comment FROM failed WHERE NOT EXISTS (
+    SELECT 1 FROM task u
+    WHERE u.collection = failed.collection AND u.phase >= failed.phase AND u.session > failed.session
+) ORDER BY seq;
 
 -- row: LeftOutTask
 -- A task without a source that counts what was left out, in the form of `RuleCount`.
@@ -117,12 +121,16 @@ AND NOT EXISTS (
 -- def left_out_of_no_source() -> list[LeftOutTask]
 -- Return the tasks without a source that count what was left out.
 -- A task is not returned if a later session had a task without a source of the same collection and phase.
-SELECT t.collection, e.reason AS "reason: Reason", e.comment AS "comment: str" FROM task t JOIN task_end e ON e.task = t.seq
-WHERE t.source = '' AND t.collection <> '' AND e.failed = 0 AND e.reason IS NOT NULL AND e.comment IS NOT NULL
-AND NOT EXISTS (
+WITH counting AS MATERIALIZED (
+    SELECT t.seq, t.session, t.collection, t.phase, e.reason, e.comment
+    FROM task t CROSS JOIN task_end e ON e.task = t.seq
+    WHERE t.source = '' AND t.collection <> '' AND NOT e.failed AND e.reason IS NOT NULL
+)
+SELECT collection, reason AS "reason: Reason", comment FROM counting WHERE NOT EXISTS (
     SELECT 1 FROM task u
-    WHERE u.source = '' AND u.collection = t.collection AND u.phase = t.phase AND u.session > t.session
-) ORDER BY t.seq;
+    WHERE u.source = '' AND u.collection = counting.collection AND u.phase = counting.phase
+    AND u.session > counting.session
+) ORDER BY seq;
 
 -- row: SourceSession
 -- A session at one source.
@@ -130,13 +138,21 @@ AND NOT EXISTS (
 -- `reason` the reason of one of them. `first_phase` is the lowest phase of its tasks, which is that of a step if the
 -- session fetched nothing.
 
--- def by_source() -> list[SourceSession]
--- Return one row for every session and source that had a task in it, in the order of sessions.
-SELECT t.source, t.session, min(t.at) AS "began: datetime", max(e.at) AS "ended: datetime | None",
+-- def of_source(source: str) -> Iterator[SourceSession]
+-- Yield one row for every session that had a task of a source, the latest session first.
+SELECT t.session, min(t.at) AS "began: datetime", max(e.at) AS "ended: datetime | None",
        sum(coalesce(e.failed, 1)) AS "failed: int", max(e.reason) AS "reason: Reason | None",
        min(t.phase) AS "first_phase: int"
-FROM task t LEFT JOIN task_end e ON e.task = t.seq WHERE t.source <> '' GROUP BY t.source, t.session
-ORDER BY t.session;
+FROM task t LEFT JOIN task_end e ON e.task = t.seq WHERE t.source = :source GROUP BY t.session
+ORDER BY t.session DESC;
+
+-- def sources() -> set[str]
+-- Return the names of the sources and services that had a task.
+WITH RECURSIVE name(source) AS (
+    SELECT min(source) FROM task WHERE source > ''
+    UNION ALL SELECT (SELECT min(t.source) FROM task t WHERE t.source > name.source) FROM name WHERE source IS NOT NULL
+)
+SELECT source FROM name WHERE source IS NOT NULL;
 
 -- def ends_of_phase(collection: str, phase: int, before: int) -> dict[int, int]
 -- Return a dict from each session before `before` to the last fact in it that ended a task of a phase.
@@ -184,10 +200,25 @@ SELECT reason, name FROM (
 -- row: SourceTask
 -- A task of one source, and its session.
 
--- def tasks_of_source(source: str) -> list[SourceTask]
--- Return every task of a source, in order.
+-- part: source_task
 SELECT t.seq, t.session, t.phase, t.at AS began, e.at AS ended, e.failed, e.reason, e.comment
-FROM task t LEFT JOIN task_end e ON e.task = t.seq WHERE t.source = :source ORDER BY t.seq;
+FROM task t LEFT JOIN task_end e ON e.task = t.seq WHERE t.source = :source
+
+-- def tasks_of_source(source: str) -> Iterator[SourceTask]
+-- Yield the tasks of a source, the latest first.
+{source_task} ORDER BY t.session DESC, t.seq DESC;
+
+-- def tasks_in_session(source: str, session: int) -> list[SourceTask]
+-- Return the tasks of a source in one session.
+{source_task} AND t.session = :session;
+
+-- def counting_tasks(source: str) -> Iterator[SourceTask]
+-- Yield the tasks of a source that count what was left out (`RuleCount`), the latest first.
+SELECT t.seq, t.session, t.phase, t.at AS began, e.at AS "ended: datetime | None", e.failed AS "failed: bool | None",
+       e.reason, e.comment AS "comment: str | None"
+FROM task t CROSS JOIN task_end e ON e.task = t.seq
+WHERE t.source = :source AND e.reason IS NOT NULL AND e.comment GLOB '[0-9]* left out, such as *'
+ORDER BY t.session DESC, t.seq DESC;
 
 -- row: LeavingTask
 -- A task of one source or, if that is empty, of a collection, and its comment, in the form of `RuleCount`.
@@ -217,4 +248,14 @@ AND NOT EXISTS (SELECT 1 FROM session_end e WHERE e.session = s.seq);
 
 -- def collections() -> set[str]
 -- Return the collections that have hosts or had tasks: they were harvested here, or used captures of others.
-SELECT collection FROM host UNION SELECT collection FROM task WHERE collection <> '';
+WITH RECURSIVE with_task(collection) AS (
+    SELECT min(collection) FROM task WHERE collection > ''
+    UNION ALL SELECT (SELECT min(t.collection) FROM task t WHERE t.collection > with_task.collection)
+    FROM with_task WHERE collection IS NOT NULL
+), with_host(collection) AS (
+    SELECT min(collection) FROM host
+    UNION ALL SELECT (SELECT min(h.collection) FROM host h WHERE h.collection > with_host.collection)
+    FROM with_host WHERE collection IS NOT NULL
+)
+SELECT collection FROM with_task WHERE collection IS NOT NULL
+UNION SELECT collection FROM with_host WHERE collection IS NOT NULL;

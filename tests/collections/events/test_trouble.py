@@ -14,7 +14,7 @@ from windrow.ledger import Ledger
 
 def troubles(workspace):
     ledger = Ledger(workspace.ledger)
-    comments = [task.comment for task in ledger.sessions.tasks_of_source("council") if task.failed]
+    comments = [task.comment for task in reversed([*ledger.sessions.tasks_of_source("council")]) if task.failed]
     ledger.close()
     return [comment.partition("; ")[2] for comment in comments]
 

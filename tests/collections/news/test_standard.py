@@ -170,7 +170,7 @@ def test_a_deleted_file_is_written_again_and_a_file_without_an_article_is_kept_a
         assert summary["statistics"].items() >= {"articles_new": 1, "articles_skipped": 0, "errors": 2}.items()
         assert summary["details"].items() >= ({"error: file_not_valid": 2} | details).items()
     with closing(Ledger(workspace.ledger)) as ledger:
-        _, count = ledger.sessions.rule_counts("press")[-1]
+        _, count = next(ledger.sessions.rule_counts("press"))
     assert (count.addresses, count.reason) == (2, "not_well_formed")
 
 

@@ -60,7 +60,7 @@ def test_a_site_that_refuses_nearly_all_pages_has_failed_until_it_does_not(tmp_p
         pass_time(2 * 86_400)
     assert outcomes == [0] * 5 + [1, 1, 0]
     ledger = Ledger(workspace.ledger)
-    comments = [task.comment for task in ledger.sessions.tasks_of_source("web") if task.failed]
+    comments = [task.comment for task in reversed([*ledger.sessions.tasks_of_source("web")]) if task.failed]
     ledger.close()
     message = "drift: it returns 4 pages per 100 responses; on the 5 earlier days compared, it usually returned 100"
     assert len(comments) == 2

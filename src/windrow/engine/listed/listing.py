@@ -266,12 +266,12 @@ def _list_doubts(
 def _has_reported_loss(run: HarvestRun, listing: _SourceListing) -> bool:
     """Return whether the last complete listing of a source failed because it had far fewer files than before."""
     phase = run.collection.phase(run.collection.listing.list_phase)
-    reasons = [
+    reasons = (
         task.reason
         for task in run.ledger.sessions.tasks_of_source(listing.source.name)
         if task.phase == phase and task.ended and task.reason in {None, Reason.NO_LONGER_LISTED}
-    ]
-    return bool(reasons) and reasons[-1] == Reason.NO_LONGER_LISTED
+    )
+    return next(reasons, None) == Reason.NO_LONGER_LISTED
 
 
 def _record_gone(

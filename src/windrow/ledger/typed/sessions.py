@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -72,7 +72,6 @@ class SourceSession(NamedTuple):
     session fetched nothing.
     """
 
-    source: str
     session: int
     began: datetime
     ended: datetime | None
@@ -154,9 +153,8 @@ def _make_left_out_task(row: tuple[Any, ...]) -> LeftOutTask:
 
 
 def _make_source_session(row: tuple[Any, ...]) -> SourceSession:
-    source, session, began, ended, failed, reason, first_phase = row
+    session, began, ended, failed, reason, first_phase = row
     return SourceSession(
-        source,
         session,
         parse(began),
         None if ended is None else parse(ended),
@@ -247,7 +245,8 @@ class TypedSessions(LedgerQueries):
     def errors_of_no_source(self, before: int) -> list[str]:
         """Return the comments of failed tasks without a source in sessions before the session `before`.
 
-        A task does not count if a later session had a task of the same collection in the same phase or a later one.
+        A task does not count if a later session had a task of the same collection in the same phase or a later one. The
+        failed tasks are selected first: they are few.
         """
         return self._database.column("sessions.errors_of_no_source", before)
 
@@ -258,9 +257,13 @@ class TypedSessions(LedgerQueries):
         """
         return self._database.rows(_make_left_out_task, "sessions.left_out_of_no_source")
 
-    def by_source(self) -> list[SourceSession]:
-        """Return one row for every session and source that had a task in it, in the order of sessions."""
-        return self._database.rows(_make_source_session, "sessions.by_source")
+    def of_source(self, source: str) -> Iterator[SourceSession]:
+        """Yield one row for every session that had a task of a source, the latest session first."""
+        return self._database.stream(_make_source_session, "sessions.of_source", source)
+
+    def sources(self) -> set[str]:
+        """Return the names of the sources and services that had a task."""
+        return {*self._database.column("sessions.sources")}
 
     def ends_of_phase(self, collection: str, phase: int, before: int) -> dict[int, int]:
         """Return a dict from each session before `before` to the last fact in it that ended a task of a phase."""
@@ -289,9 +292,17 @@ class TypedSessions(LedgerQueries):
         """Return a dict from reason to the address or key of what first failed or was refused for it."""
         return dict(self._database.rows(tuple, "sessions.failure_examples", facts[0], facts[1]))
 
-    def tasks_of_source(self, source: str) -> list[SourceTask]:
-        """Return every task of a source, in order."""
-        return self._database.rows(_make_source_task, "sessions.tasks_of_source", source)
+    def tasks_of_source(self, source: str) -> Iterator[SourceTask]:
+        """Yield the tasks of a source, the latest first."""
+        return self._database.stream(_make_source_task, "sessions.tasks_of_source", source)
+
+    def tasks_in_session(self, source: str, session: int) -> list[SourceTask]:
+        """Return the tasks of a source in one session."""
+        return self._database.rows(_make_source_task, "sessions.tasks_in_session", source, session)
+
+    def counting_tasks(self, source: str) -> Iterator[SourceTask]:
+        """Yield the tasks of a source that count what was left out (`RuleCount`), the latest first."""
+        return self._database.stream(_make_source_task, "sessions.counting_tasks", source)
 
     def leaving_out(self, example: str) -> list[LeavingTask]:
         """Return the tasks that count what a rule left out and name `example` as the first of it, in order."""

@@ -170,7 +170,7 @@ class RunLogs:
         session, source = document["session"], document["source"]
         problem = describe_drift("; ".join(document["drift"])) if document.get("drift") else document["traceback"]
         comment = f"{source}: {problem}"[:2000].replace("\n ", "")
-        tasks = [task for task in self._ledger.sessions.tasks_of_source(source) if task.session == session]
+        tasks = self._ledger.sessions.tasks_in_session(source, session)
         if any(task.comment == comment or (task.failed and task.phase == _ASK_PHASE) for task in tasks):
             return
         with self._ledger.writing() as writer:

@@ -1,0 +1,87 @@
+"""What a workspace costs that was run hourly for a year: tasks and their ends are found without reading all of them."""
+
+import re
+import sqlite3
+from contextlib import closing
+from itertools import islice
+
+import pytest
+
+import windrow
+from windrow.ledger import Ledger
+from windrow.ledger.database import migrations, queries
+from windrow.reasons import Reason
+
+READS_ALL_TASKS = {
+    "sessions.ends_of_phase",  # only for a store that is new because the old one was lost
+    "sessions.leaving_out",  # only for `windrow why` of a name that nothing else knows
+    "takedowns.comments_with_examples",  # only for a takedown
+}
+
+
+def list_plans():
+    """Yield each query of the ledger that reads, with the steps of its plan."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        for _, migration in migrations():
+            connection.executescript(migration)
+        for name, sql in queries().items():
+            if sql.lstrip().startswith(("SELECT", "WITH")):
+                count = max(map(int, re.findall(r"\?(\d+)", sql)), default=sql.count("?"))
+                yield name, sql, [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}", [1] * count)]
+
+
+def find_table(alias, sql):
+    """Return the table that has an alias in a query."""
+    match = re.search(rf"\b(\w+) (?:AS )?{alias}\b", sql)
+    return match[1] if match else alias
+
+
+def test_no_query_reads_the_tasks_of_all_sessions():
+    reading = {
+        name
+        for name, sql, steps in list_plans()
+        for step in steps
+        if (scan := re.match(r"SCAN (\w+)", step)) and find_table(scan[1], sql) in {"task", "task_end", "session_end"}
+    }
+    assert reading <= READS_ALL_TASKS
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    with closing(Ledger(tmp_path / "ledger.sqlite")) as opened:
+        yield opened
+
+
+def write_sessions(ledger, number, comment):
+    """Write sessions in which a source has two tasks; the first of the later ones has the comment, with a reason."""
+    with ledger.writing() as writer:
+        for index in range(number):
+            session = writer.sessions.open("me", "run")
+            for phase in (1, 2):
+                task = writer.sessions.open_task(session, "news", "press", phase)
+                reason = Reason.NOT_WANTED if comment and not index and phase == 1 else None
+                writer.sessions.close_task(task, reason, comment if reason else "done", failed=bool(index % 3 == 2))
+            writer.sessions.close(session, 0)
+
+
+def test_what_is_asked_of_a_source_comes_from_its_last_sessions(ledger):
+    write_sessions(ledger, 5, "")
+    write_sessions(ledger, 40, "3 left out, such as https://a.example/1: article")
+    numbers = sorted(ledger.sessions.numbers())
+    assert [session.session for session in islice(ledger.sessions.of_source("press"), 3)] == numbers[:-4:-1]
+    assert [session.failed for session in islice(ledger.sessions.of_source("press"), 3)] == [0, 2, 0]
+    assert [count.addresses for _, count in ledger.sessions.rule_counts("press")] == [3]
+    assert [task.phase for task in islice(ledger.sessions.tasks_of_source("press"), 2)] == [2, 1]
+    assert [task.phase for task in ledger.sessions.tasks_in_session("press", numbers[7])] == [1, 2]
+    assert (ledger.sessions.sources(), ledger.sessions.collections()) == ({"press"}, {"news"})
+
+
+def test_why_tells_the_last_tasks_of_a_source_and_that_there_are_earlier_ones(tmp_path):
+    windrow.init(tmp_path)
+    farm = windrow.open(tmp_path)
+    with closing(Ledger(farm.config.ledger)) as ledger:
+        write_sessions(ledger, 40, "")
+    story = farm.why("press", limit=3).story
+    assert story is not None
+    assert [event.session for event in story.events] == [39, 40, 40]
+    assert story.events[0].message.endswith("(and tasks of earlier sessions; see --limit)")
