@@ -6,7 +6,7 @@ import fcntl
 import os
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic, sleep, time
 
@@ -50,16 +50,13 @@ def lock_archive(folder: Path) -> Iterator[None]:
 def refuse_other_ledger(folder: Path, ledger: int, recorded_ends: Mapping[str, int]) -> None:
     """Raise ConfigError if an archive belongs to another ledger, whose captures `repair_archive` would remove.
 
-    `ledger` is the identity of this ledger, or 0 before its first session. Without a mark in the archive, the names of
-    its files are compared with `recorded_ends`, which is explained at `repair_archive`.
+    `ledger` is the identity of this ledger, or 0 before its first session. Without a number as a mark in the archive,
+    the names of its files are compared with `recorded_ends`, which is explained at `repair_archive`.
     """
-    try:
-        marked_ledger = (folder / LEDGER_MARK).read_text()
-    except FileNotFoundError:
-        marked_ledger = ""
+    marked_ledger = _read_mark(folder)
     files = [path.name for path in (*folder.glob("*.warc"), *folder.glob("*.warc.gz"))]
-    if marked_ledger:
-        is_foreign = marked_ledger != str(ledger)
+    if marked_ledger is not None:
+        is_foreign = marked_ledger != ledger
     elif not ledger:
         is_foreign = bool(files)
     else:  # the archive does not have the file `LEDGER_MARK`
@@ -72,11 +69,17 @@ def refuse_other_ledger(folder: Path, ledger: int, recorded_ends: Mapping[str, i
         raise ConfigError(f"the archive {folder} {problem}; nothing in it was touched", hint=hint)
 
 
+def _read_mark(folder: Path) -> int | None:
+    """Return the identity of the ledger that is marked in an archive, or None if there is no number."""
+    with suppress(FileNotFoundError, ValueError):  # an unreadable mark protects as little as none
+        return int((folder / LEDGER_MARK).read_text())
+    return None
+
+
 def mark_ledger(folder: Path, ledger: int) -> None:
     """Write the identity of the archive's ledger into the archive, unless it is there already."""
-    path = folder / LEDGER_MARK
-    if not path.exists() or path.read_text() != str(ledger):
-        write_whole(path, (str(ledger),))
+    if _read_mark(folder) != ledger:
+        write_whole(folder / LEDGER_MARK, (str(ledger),))
 
 
 def repair_archive(folder: Path, recorded_ends: Mapping[str, int]) -> list[str]:

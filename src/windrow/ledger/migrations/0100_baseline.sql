@@ -289,8 +289,7 @@ CREATE INDEX captured_by_original ON captured (original) WHERE original <> 0;
 CREATE TABLE capture_failed (
     collection VARCHAR(32) NOT NULL, source VARCHAR(128) NOT NULL, capture_index INTEGER NOT NULL,
     warc VARCHAR(1024) NOT NULL, place_offset BIGINT NOT NULL, line TEXT NOT NULL, reason REASON_TEXT NOT NULL,
-    address BIGINT NOT NULL, attempt BIGINT NOT NULL,
-    PRIMARY KEY (collection, warc, place_offset, line)
+    address BIGINT NOT NULL, attempt BIGINT NOT NULL, PRIMARY KEY (collection, warc, place_offset)
 ) WITHOUT ROWID;
 CREATE INDEX capture_failed_by_address ON capture_failed (address);
 
