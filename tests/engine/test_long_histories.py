@@ -10,6 +10,7 @@ import pytest
 import windrow
 from windrow.ledger import Ledger
 from windrow.ledger.database import migrations, queries
+from windrow.model import Attempt
 from windrow.reasons import Reason
 
 READS_ALL_TASKS = {
@@ -85,3 +86,29 @@ def test_why_tells_the_last_tasks_of_a_source_and_that_there_are_earlier_ones(tm
     assert story is not None
     assert [event.session for event in story.events] == [39, 40, 40]
     assert story.events[0].message.endswith("(and tasks of earlier sessions; see --limit)")
+
+
+def count_steps(ledger, query):
+    """Return how many hundreds of steps SQLite takes for a query."""
+    steps = []
+    ledger.database.connection.set_progress_handler(lambda: steps.append(1), 100)
+    query()
+    ledger.database.connection.set_progress_handler(None, 0)
+    return len(steps)
+
+
+def test_the_sessions_with_captures_are_found_in_a_time_that_grows_with_their_number(ledger):
+    """Hourly runs of feeds that answer 304 took a minute and a half to end after a year."""
+    steps = []
+    for _ in range(3):
+        with ledger.writing() as writer:
+            for _ in range(100 + 200 * bool(steps)):
+                session = writer.sessions.open("me", "run")
+                host = writer.addresses.host_of(session, "news", "press", "https://a.example")
+                for _ in range(3):
+                    end = Attempt(1, "", 1, True, writer.at, 0.1, 304, None)
+                    writer.attempts.record_attempt(session, host, end)
+                writer.sessions.close(session, 0)
+        steps.append(count_steps(ledger, ledger.captures.sessions))
+    assert steps[0] > 5
+    assert steps[2] < 2 * steps[1]  # five thirds of the sessions
