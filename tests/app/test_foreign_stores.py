@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -19,9 +20,11 @@ from windrow.app import Windrow
 from windrow.collections.events.adapter import ADAPTER
 from windrow.collections.events.adapter.databases import location_of, open_databases
 from windrow.collections.pages.adapter.crawler_projection import CrawlerProjection
+from windrow.collections.pages.database.writer import read_last_attempt
 from windrow.config import Workspace
+from windrow.demo.partner import drop
 from windrow.engine.progress import Progress
-from windrow.errors import StoreError
+from windrow.errors import ConfigError, StoreError
 from windrow.ledger import Ledger
 
 PLACES = [event(f"{number}@x", f":2027011{number}T150000Z") for number in range(3)]
@@ -182,19 +185,63 @@ def test_a_tracker_of_another_ledger_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ["windrow.attempt", "windrow.described"])
-def test_a_crawler_database_of_another_ledger_is_refused(tmp_path: Path, key: str) -> None:
+def test_a_crawler_database_is_as_far_as_it_was_written_or_described(tmp_path: Path, key: str) -> None:
     path = tmp_path / "crawler.sqlite"
-    with closing(Ledger(tmp_path / "ledger.sqlite")) as ledger:
-        projection = CrawlerProjection(path)
-        projection.catch_up(ledger)
-        projection.close()
-        with closing(sqlite3.connect(path)) as database, database:
-            database.execute("INSERT OR REPLACE INTO unobtanium_database_info VALUES (?, '70')", (key,))
-        projection = CrawlerProjection(path)
-        with pytest.raises(StoreError, match="is of another ledger: it has attempts up to 70") as caught:
-            projection.catch_up(ledger)
-        projection.close()
-    assert "remove the crawler database" in caught.value.hint
+    CrawlerProjection(path).close()
+    assert read_last_attempt(path) == 0
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("INSERT OR REPLACE INTO unobtanium_database_info VALUES (?, '70')", (key,))
+    assert read_last_attempt(path) == 70
+
+
+def put_back(backup: Path, root: Path, *names: str) -> None:
+    """Restore files and folders from a backup of a workspace; those in it with other names stay as they are."""
+    for name in names:
+        for path in root.glob(f"{name}*"):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        for path in backup.glob(f"{name}*"):
+            (shutil.copytree if path.is_dir() else shutil.copy2)(path, root / path.name)
+
+
+@pytest.mark.parametrize("later_store", ["drops", "tracker"])
+def test_a_store_of_drops_that_was_not_restored_is_named_before_anything_is_fetched(
+    tmp_path: Path, later_store: str
+) -> None:
+    root = make_workspace(tmp_path / "w", zips=1, documents=1)
+    finish_run(root)
+    shutil.copytree(root, tmp_path / "backup")
+    name, content = drop("H", "2026-01-14", 2, 1)
+    (root / "drop/H/add" / name).write_bytes(content)
+    finish_run(root)
+    others = {"ledger.sqlite", "archive", "drops.sqlite", "tracker.sqlite"} - {f"{later_store}.sqlite"}
+    put_back(tmp_path / "backup", root, *others)
+    before = read_tables(root)
+    setting = "drops.store" if later_store == "drops" else "drops.tracker"
+    for command in (Windrow(root).run, Windrow(root).replay):
+        with pytest.raises(ConfigError, match=rf"these stores have later facts: {setting} \(up to"):
+            command()
+    assert any(f"later facts: {setting} (up to" in fault.problem for fault in Windrow(root).check().faults)
+    assert any(f"later facts: {setting} (up to" in problem for problem in Windrow(root).status().problems)
+    assert read_tables(root) == before
+    put_back(tmp_path / "backup", root, f"{later_store}.sqlite")
+    finish_run(root)
+    assert Windrow(root).check().faults == []
+
+
+def test_documents_that_were_not_restored_with_their_records_are_named(tmp_path: Path) -> None:
+    with serving() as site:
+        site.put("/a.ics", calendar(*PLACES[:2]))
+        (tmp_path / "w").mkdir()
+        workspace = configured(tmp_path / "w", f"{site.url}/a.ics", every="1s")
+        run(workspace)
+        shutil.copytree(workspace.root, tmp_path / "backup")
+        site.put("/a.ics", calendar(*PLACES))
+        pass_time(1.05)
+        run(workspace)
+        assert len(events(workspace)) == 3
+        put_back(tmp_path / "backup", workspace.root, "ledger.sqlite", "archive", "events.db")
+        with pytest.raises(ConfigError, match=rf"these stores have later facts: {location_of(workspace)} \(up to"):
+            Windrow(workspace.root).run()
 
 
 @pytest.mark.parametrize("loss", ["removed", "emptied", "of another"])

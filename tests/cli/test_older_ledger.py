@@ -54,6 +54,31 @@ def test_an_older_copy_is_known_by_the_last_session_alone(restored, windrow) -> 
     assert "its last session was" in output.err
 
 
+def assert_stores_are_named(windrow, small) -> None:
+    mark = small.mark()
+    for command in ("run one", "run pages", "replay", "retry --source one", "forget --yes --reason asked one"):
+        output = windrow(*command.split())  # a refused command adds nothing to the ledger
+        assert output.code == 4, command
+        for store in ("summary.sqlite (up to", "crawler.sqlite (up to"):
+            assert store in output.err
+    assert small.asked(mark) == []
+    for command in ("status", "check"):
+        assert "these stores have later facts: summary.sqlite (up to" in windrow(command).out
+
+
+def test_stores_that_are_later_than_a_restored_ledger_and_archive_are_named(crawled, small, windrow) -> None:
+    """Both are from one backup, so they agree. The run would use the numbers of the later attempts again."""
+    copy_ledger(crawled / "ledger.sqlite", crawled / "copy")
+    shutil.copytree(crawled / "archive", crawled / "archive of the copy")
+    assert windrow("run", "pages", "--again").code in {0, 3}
+    for path in crawled.glob("ledger.sqlite*"):
+        path.unlink()
+    (crawled / "copy").rename(crawled / "ledger.sqlite")
+    shutil.rmtree(crawled / "archive")
+    (crawled / "archive of the copy").rename(crawled / "archive")
+    assert_stores_are_named(windrow, small)
+
+
 def test_after_a_restore_all_later_stores_are_named_and_then_the_captures_are_taken_back(
     restored, small, windrow
 ) -> None:
@@ -66,12 +91,7 @@ def test_after_a_restore_all_later_stores_are_named_and_then_the_captures_are_ta
         if int(name[8:14]) not in known:
             (archive / name).rename(later / name)
     (archive / SESSION_MARK).unlink()
-    mark = small.mark()
-    for _ in range(2):  # a refused run adds nothing to the ledger
-        output = windrow("run", "one")
-        assert output.code == 1
-        assert "the stores of pages (up to" in output.err
-    assert small.asked(mark) == []
+    assert_stores_are_named(windrow, small)
     for path in [*restored.glob("summary.sqlite*"), *restored.glob("crawler.sqlite*")]:
         path.unlink() if path.is_file() else shutil.rmtree(path)
     assert windrow("run", "pages").code in {0, 3}

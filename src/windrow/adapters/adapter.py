@@ -233,6 +233,13 @@ class Adapter(Protocol):
     def update_projection(self, workspace: Workspace, ledger: Ledger) -> None:
         """Update the collection's projection after an operator's decision, such as `windrow retry`."""
 
+    def checkpoints(self, workspace: Workspace, ledger: Ledger) -> Mapping[str, Callable[[], int]]:
+        """Return a dict from each store and projection to a function that returns the number of the last fact in it.
+
+        Those that do not exist, or have the facts of another ledger, are left out or have 0. Every session compares
+        the numbers with the ledger.
+        """
+
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
         """Yield the faults of the collection's stores and projection, such as differences from the ledger."""
 

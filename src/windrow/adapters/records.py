@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -79,11 +80,10 @@ class RecordAdapter(CountsUnrepaired, ShowsRecords):
         check_columns(collection.columns)
         self._collection = collection
         self._step = next(step for step in collection.steps if isinstance(step, Settle))
-        self._name = name = collection.name
+        self._name = collection.name
         self._open_rebuilt: Callable[[Path], RecordStore] = RecordStore  # opens the store that a replay builds
-        self.EXPORTS: tuple[Export, ...] = (
-            Export(name, ("jsonl",), "a line for each version of each record", self._export),
-        )
+        export = Export(collection.name, ("jsonl",), "a line for each version of each record", self._export)
+        self.EXPORTS: tuple[Export, ...] = (export,)
 
     # The methods of every adapter.
 
@@ -95,8 +95,7 @@ class RecordAdapter(CountsUnrepaired, ShowsRecords):
             options=self._options(workspace),
             services=self._services(workspace),
             unasked=self._unasked(workspace),
-            # last, so that an earlier failure leaves nothing open
-            version_store=self._open_store(self._path(workspace)),
+            version_store=self._open_store(self._path(workspace)),  # last, so that a failure leaves nothing open
         )
 
     def require_ready(self, workspace: Workspace) -> None:
@@ -119,8 +118,17 @@ class RecordAdapter(CountsUnrepaired, ShowsRecords):
         """Do nothing, since the collection has no projection besides its records."""
         del workspace, ledger
 
+    def checkpoints(self, workspace: Workspace, ledger: Ledger) -> Mapping[str, Callable[[], int]]:
+        """Return how to read the number of the last attempt in the store."""
+        del ledger
+        return {self._path(workspace).name: partial(self._read_checkpoint, workspace)}
+
+    def _read_checkpoint(self, workspace: Workspace) -> int:
+        with self._store(workspace) as store:
+            return store.checkpoint() if store is not None else 0
+
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
-        """Yield faults in the store and its index, and a fault if the store has attempts that are not on the ledger."""
+        """Yield faults in the store and its index."""
         path = self._path(workspace)
         hint = f"remove {path}; the next windrow run builds it again{self._after_rebuild}"
         with self._store(workspace) as store:
@@ -128,17 +136,9 @@ class RecordAdapter(CountsUnrepaired, ShowsRecords):
                 if ledger.attempts.after(self._collection.name, 0, 1):
                     yield Fault(path.name, "does not exist", f"windrow run rebuilds it{self._after_rebuild}")
                 return
-            checkpoint, last_attempt = store.checkpoint(), ledger.attempts.last_number()
-            if checkpoint > last_attempt:
-                yield Fault(
-                    path.name,
-                    f"has records up to attempt {checkpoint}, but the last attempt on the ledger is {last_attempt}",
-                    hint,
-                )
-            for line in store.faults():
-                yield Fault(path.name, line, hint)
-            for line in store.index_faults():
-                yield Fault(index_folder(path).name, line, f"windrow search --collection {self._collection.name} WORD")
+            yield from (Fault(path.name, line, hint) for line in store.faults())
+            index_hint = f"windrow search --collection {self._name} WORD"
+            yield from (Fault(index_folder(path).name, line, index_hint) for line in store.index_faults())
 
     def replay(self, workspace: Workspace, setup: SessionSettings, progress: Progress) -> ReplayResult | None:
         """Rebuild the store from the captures and replace the old one. Return None if no store exists."""

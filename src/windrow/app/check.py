@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from windrow.adapters.adapter import Adapter, Adopts, ChecksTree, harvested_collections
+from windrow.app.checkpoints import read_checkpoints
 from windrow.app.warc_files import has_warc_files
 from windrow.config import Workspace
 from windrow.contract import registry
@@ -47,7 +48,7 @@ def check_workspace(workspace: Workspace, ledger: Ledger) -> Checkup:
         else:
             checkup.captures += 1
             checkup.bytes += fault_or_size
-    if problem := describe_older_ledger(ledger, workspace.archive.folder):
+    if problem := describe_older_ledger(ledger, workspace.archive.folder, read_checkpoints(workspace, ledger)):
         checkup.faults.append(Fault("the ledger", problem, RESTORE_HINT))
     for warc, spans in find_returned(ledger, workspace.archive.folder).items():
         problem = f"has {counted(len(spans), 'record')} again that were taken down"

@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 
 from windrow.adapters.adapter import Adopts
 from windrow.app.changes import MAX_SESSION_CHANGES, content_counts, count_skipped, session_changes
-from windrow.app.compared_stores import compare_stores
 from windrow.app.status import count_open, count_unlisted, damaged_captures
 from windrow.app.summary import SessionSummary, summarise, unfinished_takedowns
 from windrow.app.warc_files import import_collection, named_warc_files, unpack_files
@@ -190,7 +189,6 @@ def run(
     The command of `run.notify` is given the summary, too. `command` is the command line that the ledger records. An
     interrupt ends the session with exit code 130.
     """
-    compare_stores(config)
     with TemporaryDirectory(prefix="windrow-wacz-") as folder:
         imports = _import_harvest(config, arguments, Path(folder))
         return _run_session(config, arguments, imports, lambda: Session(settings, command, progress))

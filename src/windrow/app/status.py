@@ -13,6 +13,7 @@ from typing import NamedTuple
 from windrow.adapters.adapter import CountsRecords, CountsUnlisted, Forgets, harvested_collections
 from windrow.adapters.selection import CountsUnrepaired
 from windrow.app.changes import content_counts, count_skipped, read_each
+from windrow.app.checkpoints import read_checkpoints
 from windrow.app.item_states import StateCount, count_states
 from windrow.app.summary import (
     ContentCounts,
@@ -185,9 +186,9 @@ def _repeated_counts(
 
 
 def _find_problems(workspace: Workspace, ledger: Ledger) -> tuple[str, ...]:
-    """Say what is lost in the archive or unfinished, and whether the ledger is older than the archive, or another."""
+    """Say what is lost in the archive or unfinished, and whether the ledger is an older copy, or another one."""
     folder, problems = workspace.archive.folder, list[str]()
-    if older_ledger := describe_older_ledger(ledger, folder):
+    if older_ledger := describe_older_ledger(ledger, folder, read_checkpoints(workspace, ledger)):
         problems.append(f"{older_ledger}; {RESTORE_HINT}")
     if not ledger.sessions.latest() and any(folder.glob("*.warc*")):
         from windrow.archive import refuse_other_ledger  # noqa: PLC0415 rarely needed

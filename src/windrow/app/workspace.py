@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -120,6 +121,7 @@ class Windrow:
     @property
     def setup(self) -> SessionSettings:
         """The settings of sessions in this workspace."""
+        from windrow.app.checkpoints import read_checkpoints
         from windrow.engine.session import SessionSettings
 
         run, cores = self.config.run, os.cpu_count() or 2
@@ -132,6 +134,7 @@ class Windrow:
             run.readers or cores,
             self.config.user_agent,
             sandbox=run.sandbox, group_reads=run.group_reads, part_folder=self.config.part_folder,
+            read_checkpoints=partial(read_checkpoints, self.config),
         )  # fmt: skip
 
     def ledger(self) -> Ledger:

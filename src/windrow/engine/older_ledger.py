@@ -1,4 +1,4 @@
-"""Notice that the ledger is an older copy than its archive, before anything is requested or written."""
+"""Notice that the ledger is an older copy than its archive or a store, before anything is requested or written."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from windrow.clock import spell
 from windrow.errors import ConfigError
 from windrow.formats.text import counted
 from windrow.ledger import Ledger
+from windrow.ledger.facts import last_number
 from windrow.private_files import write_whole
 
 SESSION_MARK = ".session"
@@ -22,27 +23,36 @@ _INDEXED_PLACE = re.compile(rb'"offset": "([0-9]+)", "filename": "([^"]+)"')
 _FILES_SHOWN = 20
 
 
-def has_session_mark(folder: Path) -> bool:
-    """Return whether an archive has a `SESSION_MARK`. Without it, the stores must be compared with the ledger."""
-    return (folder / SESSION_MARK).exists()
-
-
 def mark_session(folder: Path, ledger: Ledger, session: int) -> None:
-    """Write the `SESSION_MARK` of an archive. A `session` of 0 is no session: only the stores were compared."""
+    """Write the `SESSION_MARK` of an archive."""
     write_whole(folder / SESSION_MARK, (_spell_session(ledger, session),))
 
 
-def refuse_older_ledger(ledger: Ledger, folder: Path) -> None:
+def refuse_older_ledger(ledger: Ledger, folder: Path, checkpoints: Mapping[str, int]) -> None:
     """Raise ConfigError if `describe_older_ledger` returns a message."""
-    if problem := describe_older_ledger(ledger, folder):
+    if problem := describe_older_ledger(ledger, folder, checkpoints):
         raise ConfigError(f"{problem}; nothing was touched", hint=RESTORE_HINT)
 
 
-def describe_older_ledger(ledger: Ledger, folder: Path) -> str:
-    """Return a message if a session wrote to the archive what is not on the ledger, otherwise "".
+def describe_older_ledger(ledger: Ledger, folder: Path, checkpoints: Mapping[str, int]) -> str:
+    """Return a message if a session wrote to the archive or a store what is not on the ledger, otherwise "".
 
-    The message names the files of these sessions.
+    The ledger would use the numbers of these facts again, and a store would take the new facts for those that it has.
+    The message names the files of these sessions, and the stores. `checkpoints` is a dict from each store to the number
+    of its last fact, which was read before now, since a run may be under way.
     """
+    last_fact = last_number(ledger)
+    later_stores = ", ".join(
+        f"{store} (up to {checkpoint})" for store, checkpoint in checkpoints.items() if checkpoint > last_fact
+    )
+    messages = [
+        _describe_older_than_archive(ledger, folder),
+        later_stores and f"the ledger ends with fact {last_fact}, but these stores have later facts: {later_stores}",
+    ]
+    return "; ".join(filter(None, messages))
+
+
+def _describe_older_than_archive(ledger: Ledger, folder: Path) -> str:
     latest_session = ledger.sessions.latest()
     if latest_session is None:  # `refuse_other_ledger` compares new ledgers
         return ""

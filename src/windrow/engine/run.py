@@ -155,9 +155,6 @@ class VersionedStore(VersionStore, Protocol):
 class Projection(Protocol):
     """The standard's own tables, updated from the ledger."""
 
-    def checkpoint(self) -> int:
-        """Return the number of the last fact that was projected, or 0."""
-
     def catch_up(self, ledger: Ledger) -> None:
         """Project every fact after the checkpoint."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -42,7 +42,7 @@ from windrow.engine.fetchers.fetcher_pool import FetcherPool
 from windrow.engine.fetchers.message import ArchiveSettings
 from windrow.engine.frontier import frontier_of
 from windrow.engine.listed.rest import MAX_RECORDED_PAUSE
-from windrow.engine.older_ledger import has_session_mark, mark_session, refuse_older_ledger
+from windrow.engine.older_ledger import mark_session, refuse_older_ledger
 from windrow.engine.plain_values import step_modules
 from windrow.engine.progress import Progress
 from windrow.engine.requests.origin_rules import crawl_of
@@ -140,6 +140,7 @@ class SessionSettings:
     sandbox: bool = True  # whether workers can only read captures, and fetchers only write the archive
     group_reads: bool = False  # whether the group may read what is written
     part_folder: Path = Path("parts")  # where the parts of a divided crawl leave addresses to each other
+    read_checkpoints: Callable[[Ledger], Mapping[str, int]] = lambda _: {}  # the last fact in each store
 
 
 class Session:
@@ -172,7 +173,7 @@ class Session:
             with lock_archive(settings.archive):
                 recorded_ends = self.ledger.captures.promised()
                 refuse_other_ledger(settings.archive, self.ledger.sessions.identity(), recorded_ends)
-                refuse_older_ledger(self.ledger, settings.archive)
+                refuse_older_ledger(self.ledger, settings.archive, settings.read_checkpoints(self.ledger))
                 self.repaired = repair_archive(settings.archive, recorded_ends)
                 erased, not_erased = erase_returned(self.ledger, settings.archive)
                 self.repaired += erased
@@ -186,8 +187,7 @@ class Session:
             session_row = self.ledger.sessions.get(self.number)
             self.ordinal = session_row.number if session_row else 0
             mark_ledger(settings.archive, self.ledger.sessions.identity())
-            if self.ordinal == 1 or has_session_mark(settings.archive):  # else, `windrow run` compares the stores first
-                mark_session(settings.archive, self.ledger, self.number)
+            mark_session(settings.archive, self.ledger, self.number)
         except BaseException:
             if lease is not None:
                 with suppress(WindrowError):

@@ -32,7 +32,7 @@ from windrow.engine.steps.settled_batches import BATCH_SIZE, WRONG_VALUES, Settl
 from windrow.engine.steps.stepping import PhaseTasks, first_finding
 from windrow.engine.steps.unread import UnreadAttempts
 from windrow.engine.steps.whole_listing import find_later_listings, find_missing, find_never_read, skip_listed_earlier
-from windrow.errors import ArchiveError, StoreError, WindrowError
+from windrow.errors import ArchiveError, WindrowError
 from windrow.ledger.takedowns import TakenDownAddresses
 from windrow.model import ArchivePlace, Attempt, Finding, Item, Reading, RecordedAttempt
 from windrow.reasons import OWN_FAULTS, Reason
@@ -74,7 +74,6 @@ class Settling:
         unread = [] if run.harvest.reread else self._unread.due()
         count = run.ledger.attempts.count_after(version_store.checkpoint()) + len(unread)
         with self._tasks.working(count):
-            self._refuse_older_ledger()
             self._compare_versions()
             version_store.note_earlier_sessions(  # for a store that is new because the old one was lost
                 lambda: run.ledger.sessions.ends_of_phase(run.collection.name, self._tasks.phase, run.session)
@@ -109,16 +108,6 @@ class Settling:
             failed = bool(requests.without_address or is_unanswered)
             task = run.open_task(run.collection.phase(self._step.phase))
             run.close_task(task, f"{run.collection.name}: {wait.describe()}", failed=failed)
-
-    def _refuse_older_ledger(self) -> None:
-        """Raise StoreError if the store is ahead of the ledger, which is then an older copy that was restored."""
-        checkpoint, last_number = self._version_store.checkpoint(), self._run.ledger.attempts.last_number()
-        if checkpoint > last_number:
-            raise StoreError(
-                f"{self._run.collection.name}: the store has attempts up to {checkpoint},"
-                f" but the ledger ends with attempt {last_number}",
-                hint="restore the ledger that belongs to this store, or remove the store, and the next run rebuilds it",
-            )
 
     def _compare_versions(self) -> None:
         """Store the step's version in an empty store. Record a task with a message if another version filled it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from datetime import datetime
@@ -152,9 +152,9 @@ class Tracker:
         self.projection.apply(make_declared_rows(declarations), checkpoint)
         return checkpoint
 
-    def checkpoint(self) -> int:
-        """Return the number of the last fact that was projected, or 0."""
-        return self.projection.checkpoint()
+    def checkpoint(self, ledger: Ledger) -> int:
+        """Return the number of the last fact that was projected, or 0 if the tracker is of another ledger."""
+        return 0 if is_foreign(self.projection.owner(), ledger) else self.projection.checkpoint()
 
     def catch_up(self, ledger: Ledger) -> None:
         """Project every fact after the checkpoint; the first call also writes the seed rows, centres and sources."""
@@ -383,6 +383,25 @@ def check_source(workspace: Workspace, source: Source) -> None:
             f"{message}; declared centres: {', '.join(centres)}",
             hint="name a declared centre with --centre, or add a [[drops.centre]] to windrow.toml",
         )
+
+
+def checkpoints(workspace: Workspace, ledger: Ledger) -> Mapping[str, Callable[[], int]]:
+    """Return how to read the numbers of the last document in the store, and of the last fact in the tracker.
+
+    They are 0 if the store or tracker is of another ledger, and if it is a file that does not exist.
+    """
+
+    def read_store() -> int:
+        with closing(open_store(workspace)) as tables:
+            return 0 if not tables.has_tables() or is_foreign(tables.owner(), ledger) else tables.last_item()
+
+    def read_tracker() -> int:
+        with closing(Tracker(workspace, ())) as tracker:
+            return tracker.checkpoint(ledger)
+
+    drops = workspace.section(Drops)
+    readers = {"drops.store": (drops.store, read_store), "drops.tracker": (drops.tracker, read_tracker)}
+    return {name: read for name, (address, read) in readers.items() if not is_missing_file(address.url)}
 
 
 def update_projection(workspace: Workspace, ledger: Ledger) -> None:

@@ -247,6 +247,11 @@ class TableStore:
             row = connection.execute(query).first()
         return row is not None and not (is_current and row.published_at is None)
 
+    def last_item(self) -> int:
+        """Return the highest number of an item whose document the store has, or 0."""
+        with self._read() as connection:
+            return int(connection.scalar(sa.select(sa.func.max(self._schema.submission.c.item))) or 0)
+
     def census(self) -> dict[int, int]:
         """Return a dict from item to its number of element rows; empty if the store has no tables."""
         count_queries = [

@@ -204,6 +204,24 @@ class EventAdapter(RecordAdapter):
                 remember_parsers(ledger, COLLECTION.name, _usable_sources(workspace), has_reread=True)
         return replayed
 
+    def checkpoints(self, workspace: Workspace, ledger: Ledger) -> Mapping[str, Callable[[], int]]:
+        """Return how to read the numbers of the last attempts in the records and in the documents."""
+        read_documents = partial(self._read_checkpoint_of_documents, workspace)
+        return {**super().checkpoints(workspace, ledger), location_of(workspace): read_documents}
+
+    def _read_checkpoint_of_documents(self, workspace: Workspace) -> int:
+        """Return the number of the last attempt in the documents, or 0 if they do not exist or have other records."""
+        with self._store(workspace) as records:
+            if records is None or not self._has_documents(workspace):
+                return 0
+            with open_databases(workspace) as databases:
+                is_foreign = databases.store.identities() - {records.identity()}
+                return 0 if is_foreign else databases.store.checkpoints()[1]
+
+    def _has_documents(self, workspace: Workspace) -> bool:
+        location = location_of(workspace)
+        return "://" in location or (workspace.root / location).exists()
+
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
         """Yield the faults of the records, and those of the documents.
 
@@ -216,7 +234,7 @@ class EventAdapter(RecordAdapter):
                 return
             assert isinstance(records, LateAttemptStore)
             location, remedy = location_of(workspace), "windrow replay rewrites the documents"
-            if "://" not in location and not (workspace.root / location).exists():  # to open it would create it
+            if not self._has_documents(workspace):  # to open it would create it
                 if records.checkpoint():
                     yield Fault(location, "does not exist", "windrow run events")
                 return

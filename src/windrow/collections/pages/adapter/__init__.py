@@ -9,6 +9,7 @@ ADAPTER = LazyAdapter(
         "changes": "changes",
         "check": "commands",
         "check_source": "harvest",
+        "checkpoints": "harvest",
         "clean_stores": "commands",
         "compare": "changes",
         "content": "changes",

@@ -10,11 +10,11 @@ from pathlib import Path
 from windrow.archive.view import open_response
 from windrow.caps import PAGE_BYTES
 from windrow.collections.pages.crawl_log import is_text, log_attempt
-from windrow.collections.pages.database.crawler import DESCRIBED, CrawlerStore, read_described_files
-from windrow.collections.pages.database.writer import ADDRESS
+from windrow.collections.pages.database.crawler import CrawlerStore, read_described_files
+from windrow.collections.pages.database.writer import ADDRESS, DESCRIBED
 from windrow.content.charset import decode
 from windrow.engine.check import Fault
-from windrow.errors import StoreError, WindrowError
+from windrow.errors import WindrowError
 from windrow.formats.http import decode_body
 from windrow.ledger import Ledger
 from windrow.ledger.rows import LoggedAttempt
@@ -60,11 +60,6 @@ class CrawlerProjection:
         self._summary = summary
         self._batch_size = batch_size
         self._turn_seconds, self._end_seconds = turn_seconds, end_seconds
-        self._is_compared = False  # whether the checkpoints were compared with the ledger
-
-    def checkpoint(self) -> int:
-        """Return the number of the last attempt that was projected or described, or 0."""
-        return max(self.store.checkpoint(), self.store.checkpoint(DESCRIBED))
 
     def catch_up(self, ledger: Ledger) -> None:
         """Project the facts after the checkpoint; while a session runs, stop after `turn_seconds`.
@@ -72,8 +67,6 @@ class CrawlerProjection:
         At the end of a session, all attempts are projected, but descriptions and addresses only for `end_seconds`,
         because there may be millions of addresses that were never requested. The next session projects the rest.
         """
-        if not self._is_compared:
-            self._refuse_foreign(ledger)
         is_running = ledger.sessions.running()
         deadline = time.monotonic() + self._turn_seconds
         while self._project_attempts(ledger):
@@ -86,18 +79,6 @@ class CrawlerProjection:
                 pass
         while self._project_addresses(ledger) and time.monotonic() <= deadline:
             pass
-
-    def _refuse_foreign(self, ledger: Ledger) -> None:
-        """Raise StoreError if the database is ahead of the ledger, because then nothing more would be written to it."""
-        last_attempt = self.checkpoint()
-        last_in_ledger = ledger.attempts.last_number()
-        if last_attempt > last_in_ledger:
-            raise StoreError(
-                f"{self.store.path} is of another ledger: it has attempts up to {last_attempt}, and the ledger up to"
-                f" {last_in_ledger}",
-                hint=REBUILD_HINT,
-            )
-        self._is_compared = True
 
     def _project_attempts(self, ledger: Ledger) -> bool:
         attempts = ledger.attempts.logged_after(COLLECTION, self.store.checkpoint(), self._batch_size)

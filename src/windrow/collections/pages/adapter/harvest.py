@@ -18,6 +18,7 @@ from windrow.collections.pages.code import CrawlType
 from windrow.collections.pages.collection import COLLECTION
 from windrow.collections.pages.database.soft_404s import count_suspects, find_doubtful
 from windrow.collections.pages.database.store import SummaryStore
+from windrow.collections.pages.database.writer import read_last_attempt
 from windrow.collections.pages.discover import make_site_policy
 from windrow.collections.pages.policy import PolicyVerdict, describe_verdict, judge_by_robots
 from windrow.collections.pages.settings import Pages
@@ -191,6 +192,14 @@ def check_source(workspace: Workspace, source: Source) -> None:
             raise UsageError(
                 f"{min(shared_seeds)} is already a seed of the source {other_source.name}", hint="windrow config"
             )
+
+
+def checkpoints(workspace: Workspace, ledger: Ledger) -> Mapping[str, Callable[[], int]]:
+    """Return how to read the numbers of the last attempts in the Summary Database and the crawler database."""
+    del ledger
+    section = workspace.section(Pages)
+    paths = (section.summary_database, section.crawler_database)
+    return {path.name: partial(read_last_attempt, path) for path in paths if path.is_file()}
 
 
 def update_projection(workspace: Workspace, ledger: Ledger) -> None:

@@ -15,11 +15,8 @@ from typing import NamedTuple
 from windrow.collections.pages.code import Mime
 from windrow.collections.pages.crawl_log import make_later_uuid
 from windrow.collections.pages.database.entries import LoggedCrawl
-from windrow.collections.pages.database.writer import ADDRESS, ATTEMPT, DatabaseWriter
+from windrow.collections.pages.database.writer import ADDRESS, ATTEMPT, DESCRIBED, DatabaseWriter
 from windrow.stores.sqlite import open_database, store_errors
-
-DESCRIBED = "windrow.described"
-"""The key in `unobtanium_database_info` for the last attempt that was compared with the Summary Database."""
 
 _INSERT_AGENT = """
 INSERT INTO agent (agent_id, time_started_unix_utc, agent_uuid, name, http_user_agent) VALUES (?, ?, ?, ?, ?)

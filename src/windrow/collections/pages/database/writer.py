@@ -6,7 +6,7 @@ import json
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Any
 from windrow.collections.pages.code import Mime
 from windrow.collections.pages.database.entries import AddressEntry, TextSummary, split_address, split_origin
 from windrow.errors import StoreError
-from windrow.stores.sqlite import SqliteStore, close_on_failure, open_database, open_or_read, store_errors
+from windrow.stores.sqlite import SqliteReader, SqliteStore, close_on_failure, open_database, open_or_read, store_errors
 
 
 def schema(*names: str) -> str:
@@ -193,8 +193,22 @@ class IdFinder:
 VERSIONS = {"base": "0.1.0", "summary": "0.0.0", "crawler": "0.0.0"}
 """Versions of the standard's schemas, as written to `unobtanium_database_info`."""
 
-ATTEMPT, ADDRESS = "windrow.attempt", "windrow.address"
-"""The keys in `unobtanium_database_info` under which the numbers of the last attempt and address are stored."""
+ATTEMPT, ADDRESS, DESCRIBED = "windrow.attempt", "windrow.address", "windrow.described"
+"""The keys in `unobtanium_database_info` under which the numbers of the last attempt and address are stored.
+
+DESCRIBED is that of the last attempt in the crawler database that was compared with the Summary Database.
+"""
+
+
+def read_last_attempt(path: Path) -> int:
+    """Return the number of the last attempt in a database, or 0; raise StoreError if it cannot be read."""
+    keys = (ATTEMPT, DESCRIBED)
+    with closing(SqliteReader(path)) as reader, reader.reading() as connection:
+        rows = connection.execute("SELECT value FROM unobtanium_database_info WHERE key IN (?, ?)", keys).fetchall()
+    try:
+        return max((int(value) for (value,) in rows), default=0)
+    except ValueError:
+        raise wrong_checkpoint(path) from None
 
 
 def wrong_checkpoint(path: Path) -> StoreError:
