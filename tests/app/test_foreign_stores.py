@@ -140,6 +140,12 @@ def test_a_store_of_another_workspace_is_refused_and_unchanged(tmp_path: Path) -
     before = read_tables(theirs)
     with pytest.raises(StoreError, match="has the records of another workspace; nothing was fetched"):
         Windrow(ours).run()
+    with pytest.raises(StoreError, match="has the records of another workspace"):
+        Windrow(ours).replay()
+    (ours / "ledger.sqlite").rename(ours / "kept")
+    with pytest.raises(StoreError, match="has the records of another workspace"):
+        Windrow(ours).replay()
+    (ours / "kept").rename(ours / "ledger.sqlite")
     assert read_tables(theirs) == before
     assert any("of another workspace" in fault.problem for fault in Windrow(ours).check().faults)
     (ours / "windrow.toml").write_text(settings + f'[drops]\ntracker = "sqlite:///{theirs}/tracker.sqlite"\n')

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 import windrow
-from tests.crash.workspace import STORE, finish_run, make_workspace, read_tables
+from tests.crash.workspace import STORE, find_faults, finish_run, make_workspace, read_tables
 from windrow.collections.drops.adapter.replay import replay
 from windrow.collections.drops.settings import Drops
 from windrow.contract import Load
@@ -69,6 +69,15 @@ def test_a_replay_without_a_file_of_the_archive_leaves_the_records_where_they_ar
     assert {name: read_tables(harvested)[name] for name in STORE} == {name: before[name] for name in STORE}
     assert [row.reason for row in windrow.open(harvested).status().reasons].count("disk_failed") == 1, "it is open"
     (tmp_path / warc.name).rename(warc)
+    shutil.copytree(harvested, tmp_path / "run")
+    finish_run(tmp_path / "run")  # the bytes are the same, so no document is added
+    healed = read_tables(tmp_path / "run")
+    assert {name: healed[name] for name in (*STORE, "zip_action", "xml_file")} == {
+        name: before[name] for name in (*STORE, "zip_action", "xml_file")
+    }
+    assert find_faults(tmp_path / "run") == []
+    with closing(sqlite3.connect(tmp_path / "run/ledger.sqlite")) as ledger:
+        assert ledger.execute("SELECT count(*) - count(DISTINCT member_key || attempt) FROM member").fetchone() == (0,)
     assert run_replay(harvested).changes
     assert {name: read_tables(harvested)[name] for name in (*STORE, "zip_action")} == {
         name: before[name] for name in (*STORE, "zip_action")

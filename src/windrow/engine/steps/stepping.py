@@ -24,7 +24,7 @@ from windrow.engine.steps.unread import is_due
 from windrow.errors import ReaderFailed, StoreError, WindrowError
 from windrow.formats.text import join_counts
 from windrow.ledger import LedgerWriter
-from windrow.model import ArchivePlace, Item, Reading, Status
+from windrow.model import ArchivePlace, Item, Member, Reading, Status
 from windrow.reasons import BY_RULE, OWN_FAULTS, Reason
 
 MIN_UNUSABLE = 3
@@ -288,9 +288,9 @@ def _record_batch(run: HarvestRun, step: AnyItemStep, batch: list[tuple[Due, Rea
                 run.session, item.id, (step.phase, _reading_version(run, step, item)), digest, reading, next_step
             )
             run.add_findings(writer, item.id, tasks.phase, reading)
-            for member in reading.members:
+            for member in _select_new_members(run, item, reading):
                 writer.listed_files.add_member(
-                    run.session, collection.name, collection.members.kind, f"{item.key}/{member.name}"[:512],
+                    run.session, collection.name, collection.members.kind, _member_key(item, member),
                     attempt=item.attempt or 0, member=member, step=collection.step_after(collection.members.kind),
                 )  # fmt: skip
             use = (reading.done, reading.reason if isinstance(step, Read) else None)
@@ -301,6 +301,24 @@ def _record_batch(run: HarvestRun, step: AnyItemStep, batch: list[tuple[Due, Rea
                 counter.record(writer, run.session, collection.name, due_item.source, tasks.phase)
     run.progress.step(len(batch), sum(not reading.done for _, reading in batch))
     run.tick()
+
+
+def _select_new_members(run: HarvestRun, item: Item, reading: Reading) -> list[Member]:
+    """Return the members of a reading of a file, without those that an earlier reading of the same bytes found.
+
+    A file is read again if its bytes could not be read in a replay; its members keep their states. A member that was
+    refused, and is not any more, is new.
+    """
+    earlier_members = run.ledger.members.brought(item.attempt) if reading.members and item.attempt else ()
+    known = {(earlier.key, earlier.step == "") for earlier in earlier_members}
+    return [
+        member for member in reading.members
+        if (_member_key(item, member), member.reason is not None) not in known
+    ]  # fmt: skip
+
+
+def _member_key(item: Item, member: Member) -> str:
+    return f"{item.key}/{member.name}"[:512]
 
 
 def derive_step(run: HarvestRun, step: Derive) -> None:

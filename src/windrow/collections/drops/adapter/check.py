@@ -9,7 +9,7 @@ from contextlib import closing
 import sqlalchemy as sa
 
 from windrow.collections.drops.adapter.current_states import count_shown_states
-from windrow.collections.drops.adapter.harvest import REBUILD_HINT, is_foreign, open_store, refuse_foreign_store
+from windrow.collections.drops.adapter.harvest import REBUILD_HINT, is_foreign, open_store, refuse_unusable_store
 from windrow.collections.drops.collection import COLLECTION
 from windrow.collections.drops.database.projection_rows import find_owner, find_written_tables
 from windrow.collections.drops.database.tracker_tables import DATABASE, PROJECTION, TRACKER
@@ -44,7 +44,7 @@ def check_store(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
         row_counts = store.census()
         try:
             if store.has_tables():
-                refuse_foreign_store(ledger, store)
+                refuse_unusable_store(ledger, store)
         except StoreUnreachable as error:
             yield Fault("store", str(error), error.hint)
             return

@@ -250,7 +250,7 @@ def open_harvest(workspace: Workspace, *, is_replay: bool) -> Harvest:
                 if is_missing_file(drops.store.url) or not tables.has_tables():
                     _refuse_lost_store(ledger)
                 else:
-                    refuse_foreign_store(ledger, tables)
+                    refuse_unusable_store(ledger, tables)
                     _refuse_older_store(ledger, tables)
         tables.prepare()
         _mark_store(workspace, tables)
@@ -291,12 +291,17 @@ def is_foreign(owner: int, ledger: Ledger) -> bool:
 
 
 def refuse_foreign_store(ledger: Ledger, tables: TableStore) -> None:
-    """Raise StoreUnreachable if the store is of another ledger, or a replay of it was cut off before its end."""
+    """Raise StoreUnreachable if the store is of another ledger."""
     if is_foreign(tables.owner(), ledger):
         raise StoreUnreachable(
             "the store drops.store has the records of another workspace; nothing was fetched",
             hint="set drops.store to a database of this workspace's own, then: windrow replay drops",
         )
+
+
+def refuse_unusable_store(ledger: Ledger, tables: TableStore) -> None:
+    """Raise StoreUnreachable if the store is of another ledger, or a replay of it was cut off before its end."""
+    refuse_foreign_store(ledger, tables)
     if tables.mark(REPLAY_MARK) is not None:
         raise StoreUnreachable(
             "a replay of drops was cut off after it had made the store drops.store, so the ledger lacks what it read;"

@@ -9,7 +9,13 @@ from pathlib import Path
 
 from windrow.adapters.adapter import ReplayResult
 from windrow.collections.drops.adapter.current_states import all_states
-from windrow.collections.drops.adapter.harvest import DropsStore, open_harvest, open_store, read_declarations
+from windrow.collections.drops.adapter.harvest import (
+    DropsStore,
+    open_harvest,
+    open_store,
+    read_declarations,
+    refuse_foreign_store,
+)
 from windrow.collections.drops.collection import COLLECTION, FOLDERS
 from windrow.collections.drops.database.table_store import REPLAY_MARK
 from windrow.collections.drops.name import ZipName, read_zip_name
@@ -36,9 +42,10 @@ from windrow.engine.steps.pool import Pool
 from windrow.engine.steps.sandbox import linked_files
 from windrow.engine.steps.worker import WorkerConfig
 from windrow.errors import UsageError
+from windrow.ledger import Ledger
 from windrow.model import Site, Source
 from windrow.settings.configuration import DatabaseAddress
-from windrow.stores.databases import file_of
+from windrow.stores.databases import file_of, is_missing_file
 
 
 def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> ReplayResult | None:
@@ -51,7 +58,7 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
     store_file = file_of(store_url) or Path(store_url)  # on a server there is no file of this name
     if not workspace.of(COLLECTION.name) and not store_file.is_file():
         return None
-    _refuse_filled_server(workspace)
+    _refuse_other_store(workspace)
     scratch_ledger_file, new_store_file = (workspace.root / REPLAY_FOLDER / name for name in SCRATCH)
     rebuild_workspace = workspace
     if _has_file_store(workspace):
@@ -104,12 +111,19 @@ def _has_file_store(workspace: Workspace) -> bool:
     return file_of(workspace.section(Drops).store.url) is not None
 
 
-def _refuse_filled_server(workspace: Workspace) -> None:
-    """Raise UsageError if the store is on a server and has documents, since replay does not replace such a store."""
-    if _has_file_store(workspace):
+def _refuse_other_store(workspace: Workspace) -> None:
+    """Raise an error if the store is not one that a replay may replace.
+
+    It is StoreUnreachable for the store of another workspace, and UsageError for one on a server that has documents.
+    """
+    if is_missing_file(workspace.section(Drops).store.url):
         return
     with closing(open_store(workspace)) as store:
-        if store.census():
+        ledger_file = workspace.ledger if workspace.ledger.exists() else Path(":memory:")
+        with closing(Ledger(ledger_file)) as ledger:
+            if store.has_tables():
+                refuse_foreign_store(ledger, store)
+        if not _has_file_store(workspace) and store.census():
             raise UsageError(
                 "the store is on a server and has records: replay does not replace it",
                 hint="create an empty database, name it in drops.store, then: windrow replay",
