@@ -96,6 +96,38 @@ def test_a_wrong_length_costs_one_record(write, length):
     assert [record_.digest for record_ in records if not record_.reason] == [digest(body) for body in BODIES]
 
 
+@pytest.mark.parametrize("foreign", [b"\0" * 40_000, b"JUNK line\r\n\r\n"])
+def test_bytes_that_do_not_belong_to_the_file_cost_no_record(write, foreign):
+    """As after a power cut, if the file was preallocated: the record before them is whole."""
+    for place in (4, len(RECORDS)):
+        path = write([*RECORDS[:place], *RECORDS[place:]])
+        end_of_record = read(path)[place - 1].next
+        content = path.read_bytes()
+        path.write_bytes(content[:end_of_record] + foreign + content[end_of_record:])
+        records = read(path)
+        assert [record_.digest for record_ in records if record_.kind == "response"] == [*map(digest, BODIES)]
+        assert [(record_.offset, record_.reason) for record_ in records if record_.reason] == [
+            (end_of_record, Reason.CORRUPT)
+        ]
+
+
+def test_nul_bytes_at_the_end_of_an_arc_file_cost_no_record(tmp_path):
+    path = tmp_path / "x.arc"
+    path.write_bytes(b"".join(ARC) + b"\0" * 4096)
+    assert [record_.reason for record_ in read(path)] == [None] * len(ARC) + [Reason.CORRUPT]
+
+
+def test_an_empty_gzip_member_is_no_record(tmp_path):
+    """As at the end of a file that bgzip packed."""
+    empty = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
+    members = [gzip.compress(record_) for record_ in RECORDS]
+    path = tmp_path / "x.warc.gz"
+    path.write_bytes(b"".join([*members[:3], gzip.compress(b""), *members[3:], empty]))
+    records = read(path)
+    assert [record_.reason for record_ in records] == [None] * len(RECORDS)
+    assert [record_.digest for record_ in records[1:]] == [*map(digest, BODIES)]
+
+
 def test_a_broken_gzip_member_costs_one_record(tmp_path):
     members = [gzip.compress(record_) for record_ in RECORDS]
     broken = bytearray(members[5])

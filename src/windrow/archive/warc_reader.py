@@ -56,8 +56,9 @@ _SHORT_PROBE_SIZE = 64  # enough bytes for the first line of a WARC record, afte
 _FREE_INFLATION = 16 * 1024 * 1024  # the number of bytes to which a record may inflate at any ratio
 _MAX_SEARCH_WINDOW = 1 << 20  # bytes
 _INFLATE_ERROR = cast("type[Exception]", isal_zlib.error)
+_RECORD_END = b"\r\n\r\n"
 _BLANK_LINES = re.compile(rb"[\r\n]*+")
-_RECORD_START = re.compile(rb"(?<=\n)[A-Za-z][A-Za-z0-9+.-]{0,30}:|(?<=\n)WARC/")  # where a record may begin
+_RECORD_START = re.compile(rb"(?<=[\n\0])[A-Za-z][A-Za-z0-9+.-]{0,30}:|(?<=[\n\0])WARC/")  # where a record may begin
 # A file is not read further after this many bytes of broken records: the first, plus the second times the file's size.
 _MAX_WASTE_FLAT, _MAX_WASTE_RATIO = 64 * 1024 * 1024, 4
 
@@ -131,15 +132,24 @@ class _PlainSource:
     def read(self, max_size: int) -> bytes:
         return self._file.read(max_size)
 
+    def is_empty(self) -> bool:
+        """Return False, since only a gzip member can be empty."""
+        return False
+
     def check_length(self, size: int, form: _Form) -> None:
-        """Raise `_BrokenRecord` unless `size` more bytes are followed by another record or the end of the file."""
+        """Raise `_BrokenRecord` unless the record ends after `size` more bytes.
+
+        It does if another record, the end of the file, or only NUL follows, or the two empty lines that end a record of
+        WARC: then something else was written into the file after the record, and the record itself is whole.
+        """
         position = self._file.tell()
         if position + size > self._size:
             missing = position + size - self._size
             raise _BrokenRecord(Reason.TRUNCATED, f"the record is {missing} bytes shorter than its header states")
         self._file.seek(position + size)
         next_bytes = self._file.read(_PROBE_SIZE if form.is_arc else _SHORT_PROBE_SIZE)
-        if next_bytes.strip(b"\r\n") and not form.start_pattern.match(next_bytes):
+        has_end = not next_bytes.strip(b"\r\n\0") or (next_bytes.startswith(_RECORD_END) and not form.is_arc)
+        if not has_end and not form.start_pattern.match(next_bytes):
             raise _BrokenRecord(Reason.SIZE_MISMATCH, "the record does not have the length that its header states")
         self._file.seek(position)
 
@@ -169,6 +179,10 @@ class _GzipSource:
     @property
     def bytes_read(self) -> int:
         return self._bytes_read
+
+    def is_empty(self) -> bool:
+        """Return whether this gzip member was read to its end and is empty, as the last one in a file of bgzip is."""
+        return bool(self._stream.eof) and not self._inflated_size
 
     def check_length(self, size: int, form: _Form) -> None:
         """Do nothing, since the length is checked while the record is inflated."""
@@ -287,6 +301,9 @@ def _read_records(file: BinaryIO, start: int, limits: Limits, algorithms: tuple[
         try:
             record = _read_record(source, offset, limits, form, (lambda _piece: None, algorithms))
         except _BrokenRecord as error:
+            if source.is_empty():
+                offset = source.find_end(b"")
+                continue
             wasted_bytes += source.bytes_read
             if wasted_bytes > _MAX_WASTE_FLAT + _MAX_WASTE_RATIO * size:
                 # Nested records with false lengths would be read again and again.
