@@ -96,6 +96,14 @@ def raise_error(error):
     return fail
 
 
+def test_what_a_killed_replay_left_is_named(harvested):
+    (harvested / ".replay").mkdir()
+    (harvested / ".replay/store").write_bytes(b"half")
+    assert any("a replay of drops was killed" in problem for problem in windrow.open(harvested).status().problems)
+    run_replay(harvested)
+    assert windrow.open(harvested).status().problems == ()
+
+
 def test_other_readers_give_what_a_first_reading_by_them_would(harvested, tmp_path, monkeypatch):
     schemas = harvested / "schemas"
     shutil.copytree(windrow.__path__[0] + "/collections/drops/schemas", schemas)

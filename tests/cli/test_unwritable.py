@@ -108,6 +108,21 @@ def test_a_log_that_cannot_be_read_is_named(harvested: Path, tmp_path: Path) -> 
     assert "restore" not in output.stderr
 
 
+def test_a_file_of_the_archive_that_this_user_may_not_read_is_named(harvested: Path) -> None:
+    """It is not lost, so it is neither restored nor received again."""
+    warc = next((harvested / "archive").glob("*.warc*"))
+    mode = warc.stat().st_mode
+    warc.chmod(0)
+    try:
+        outputs = {word: run_command("stranger", harvested, word) for word in ("status", "check", "run")}
+    finally:
+        warc.chmod(mode)
+    for output in outputs.values():
+        assert "this user may not read the file" in output.stdout + output.stderr
+        assert "backup" not in output.stdout + output.stderr
+    assert outputs["run"].returncode == 3
+
+
 def open_documents(path: Path) -> SqliteDocuments:
     return SqliteDocuments(path, (DocumentDatabase("vd_events", EVENT_VIEWS, texts=("title",), newest="datetime"),))
 

@@ -1,7 +1,8 @@
-"""Find the WARC files of the archive that are missing or too short; the archive is not opened for it."""
+"""Find the WARC files of the archive that are missing, too short or not readable; they are not opened for it."""
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -38,12 +39,24 @@ def describe_lost_files(folder: Path, recorded_ends: Mapping[str, int]) -> dict[
 
 
 def find_losses(folder: Path, read_recorded_ends: Callable[[], Mapping[str, int]]) -> list[str]:
-    """Return a message for each WARC file on the ledger that is missing or too short, with what to do next.
+    """Return a message, with what to do, for each WARC file on the ledger that is missing, too short or not readable.
 
     `read_recorded_ends` returns the recorded ends, which are explained at `repair_archive`. It is called again if a
     file is missing: a run may have removed a file of unarchived responses after the first call. There is no message for
     a file whose loss the user accepts.
     """
-    losses = describe_lost_files(folder, read_recorded_ends())
+    recorded_ends = read_recorded_ends()
+    losses = describe_lost_files(folder, recorded_ends)
     still_recorded = read_recorded_ends() if losses else {}
-    return [message for name, message in losses.items() if name in still_recorded]
+    return [
+        *(message for name, message in losses.items() if name in still_recorded),
+        *(f"{path}: {UNREADABLE_FILE}" for name in sorted(recorded_ends) if is_unreadable(path := folder / name)),
+    ]
+
+
+UNREADABLE_FILE = "this user may not read the file; let its owner give the right to read it: chmod u+r, chown or chgrp"
+
+
+def is_unreadable(path: Path) -> bool:
+    """Return whether a file exists, and this user may not read it."""
+    return path.exists() and not os.access(path, os.R_OK)

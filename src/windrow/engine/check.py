@@ -15,6 +15,7 @@ from windrow.archive import open_capture
 from windrow.contract import Collection, Listing
 from windrow.contract.registry import installed
 from windrow.digest import Hasher
+from windrow.engine.archive_losses import UNREADABLE_FILE, is_unreadable
 from windrow.errors import ArchiveError
 from windrow.formats.cdx import format_cdxj_line as format_line
 from windrow.formats.warc import escape_target
@@ -120,7 +121,7 @@ def check_archive(ledger: Ledger, folder: Path) -> Iterator[Fault | int]:
                 while block := view.read(BLOCK_BYTES):
                     hasher.update(block)
         except (ArchiveError, OSError) as error:
-            yield Fault(location, str(error), hint)
+            yield Fault(location, str(error), UNREADABLE_FILE if is_unreadable(folder / warc) else hint)
             continue
         if hasher.digest() != digest or hasher.size != size:
             problem = f"has {hasher.size:,} bytes with {hasher.digest()}, but the ledger has {size:,} with {digest}"
