@@ -3,6 +3,8 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
+import pytest
+
 from tests.cli.conftest import Windrow, page
 from tests.servers.village import Village
 from windrow.formats.http import CUT_BODY
@@ -49,3 +51,19 @@ def test_a_site_that_only_a_script_fills_has_failed(root: Path, small: Village, 
     assert "none of the documents read in this run was usable: no_text 1" in output.of("summary")[0]["errors"][0]
     small.put(0, "index.html", page("home"))
     assert windrow("run", "one", "--again").code == 0
+
+
+@pytest.mark.parametrize("keep", [-500, 10])
+def test_an_answer_that_ends_too_early_does_not_replace_the_page(
+    root: Path, small: Village, windrow: Windrow, keep: int
+) -> None:
+    words = " ".join(f"number{number**7}" for number in range(300))
+    whole = gzip.compress(page("packed").replace("</p>", f" {words} marigold</p>", 1).encode())
+    small.put(0, "index.html", page("home", "packed.html"))
+    small.put(0, "packed.html", whole)
+    assert windrow("run", "one").code == 0
+    assert "packed.html" in windrow("search", "marigold").out
+    small.put(0, "packed.html", whole[:keep] + (b"" if keep < 0 else b"\xff" * 99))
+    assert "1 failed" in windrow("run", "one", "--again").err
+    assert "packed.html" in windrow("search", "marigold").out, "the whole page stays"
+    assert "removed" not in windrow("changes").out

@@ -183,7 +183,7 @@ def test_what_comes_after_a_content_length_that_is_too_low_is_told(tmp_path):
     events, _ = walk(tmp_path, {"/robots.txt": [RULES], "/a": [page]})
     (page_event,) = [event for event in events if isinstance(event, AttemptEnded) and event.attempt.kind == 0]
     assert page_event.attempt.kept.size == 9
-    assert [(entry.reason, entry.rule) for entry in page_event.left_out] == [(Reason.TRUNCATED, SURPLUS_RULE)]
+    assert (page_event.attempt.is_partial, page_event.attempt.message) == (True, SURPLUS_RULE)
 
 
 def test_of_endless_rules_the_beginning_counts(tmp_path):

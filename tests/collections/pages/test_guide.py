@@ -144,6 +144,8 @@ def attempt(status=None, reason=None, *, same=False):
         (attempt(500), 1, 3600, START),
         (attempt(503), 4, 8 * 3600, START),
         (attempt(429), 1, 3600, START),
+        (attempt(200, Reason.BOMB_RATIO), 1, 3600, START),
+        (attempt(200, Reason.UNSUPPORTED), 2, 7200, START),
         (attempt(None, Reason.CONNECT_FAILED), 2, 7200, START),
         (attempt(None, Reason.DNS_FAILED), 1000, START, START),
         (attempt(None, Reason.ROBOTS_UNREACHABLE), 0, 3600, START),

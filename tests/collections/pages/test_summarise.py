@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 from datetime import UTC, datetime
 
@@ -15,7 +16,9 @@ from windrow.collections.pages.database.entries import Sight
 from windrow.collections.pages.reading.link import Link
 from windrow.collections.pages.steps import find_expiry, make_entry, name_payload, summarise
 from windrow.contract import Task
-from windrow.model import ArchivePlace, Attempt, Item, KeptResponse, Limits, RecordedAttempt, Site, Source
+from windrow.formats.http import CUT_BODY
+from windrow.model import ArchivePlace, Attempt, Item, KeptResponse, Limits, Reading, RecordedAttempt, Site, Source
+from windrow.reasons import Reason
 
 URL = "https://example.org/a"
 DATED = {"content-type": "text/html", "date": "Sat, 21 Nov 2026 19:00:00 GMT"}
@@ -94,6 +97,42 @@ def test_an_answer_in_place_of_a_page_says_nothing_about_it(status, body, fields
     assert make_entry(recorded, summary).crawl.sight is sight
     if fields or not body:
         assert find_expiry(summary) == at.timestamp() + 86_400, "it is requested again a day later"
+
+
+PACKED = gzip.compress(b"<p>Some words of it." * 9)
+
+
+@pytest.mark.parametrize(
+    ("body", "fields", "sight"),
+    [
+        (gzip.compress(b"<p>" * (4 << 20)), {"content_encoding": "gzip"}, Sight.UNKNOWN),  # bomb_ratio
+        (gzip.compress(b"<p>words") * 1_001, {"content_encoding": "gzip"}, Sight.UNKNOWN),  # too_large
+        (PACKED[:10], {"content_encoding": "gzip"}, Sight.UNKNOWN),  # truncated
+        (PACKED[:10] + b"\xff" * 99, {"content_encoding": "gzip"}, Sight.UNKNOWN),  # corrupt
+        (PACKED, {"content_encoding": "gzip, gzip, gzip, gzip"}, Sight.UNKNOWN),  # unsupported
+        (PACKED, {"content_encoding": "exotic"}, Sight.UNKNOWN),  # unsupported
+        ("<b>" * 1_000_001, {}, Sight.UNKNOWN),  # too_many_elements
+        ("%PDF-1.4 broken", {"content_type": "application/pdf"}, Sight.UNKNOWN),  # corrupt
+        (PACKED, {"content_encoding": "gzip"}, Sight.CONTENT),
+        ("PK\x03\x04" + "\x14\0" * 300, {"content_type": "application/zip"}, Sight.CONTENT),  # a file of another kind
+        ("<title>T</title>", {}, Sight.CONTENT),
+    ],
+)
+def test_an_answer_that_cannot_be_read_says_nothing_about_its_page(body, fields, sight):
+    at = datetime(2026, 11, 21, tzinfo=UTC)
+    kept = KeptResponse("sha256:0", len(body), ArchivePlace("a", 0, 9), mime="text/html")
+    recorded = RecordedAttempt(1, 1, at, "blog", Attempt(1, URL, 0, True, at, 0.1, 200, kept))
+    assert make_entry(recorded, read(body, visited=at, **fields)).crawl.sight is sight
+    assert make_entry(recorded, Reading(Reason.WORKER_DIED)).crawl.sight is Sight.UNKNOWN
+    too_large = recorded._replace(attempt=recorded.attempt._replace(kept=None, reason=Reason.TOO_LARGE))
+    assert make_entry(too_large, None).crawl.sight is Sight.UNKNOWN
+
+
+def test_a_body_that_ends_too_early_is_a_part():
+    at = datetime(2026, 11, 21, tzinfo=UTC)
+    kept = KeptResponse("sha256:0", 9, ArchivePlace("a", 0, 9), mime="text/html")
+    attempt = Attempt(1, URL, 0, True, at, 0.1, 200, kept, message=CUT_BODY)
+    assert make_entry(RecordedAttempt(1, 1, at, "blog", attempt), read("<p>Some words.")).crawl.sight is Sight.PART
 
 
 @pytest.mark.parametrize(

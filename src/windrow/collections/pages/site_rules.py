@@ -31,7 +31,7 @@ from windrow.formats.robots import read_header_directives
 from windrow.formats.url import Resolver, normalise, parts
 from windrow.formats.url_hints import HintKind, UrlHint, UrlHints, read_hints
 from windrow.model import Attempt, FetchJob, FoundUrl, LeftOut
-from windrow.reasons import Reason
+from windrow.reasons import TOO_LARGE_REASONS, Reason
 
 SITEMAP = CrawlType.METADATA_CRAWL
 """Crawl type of a sitemap. Its addresses are read, but it is not a document."""
@@ -61,12 +61,10 @@ _ALLOWED_SLOTS = 1 << 17  # number of allowed addresses that all origins of a pr
 _ALLOWED = array("q", bytes(8 * _ALLOWED_SLOTS))  # hashes of an address and the number of a set of rules
 _RULE_SET_NUMBERS = count(1)  # gives a new number to the rules of an origin whenever they change
 _BAD_ADDRESSES = frozenset({Reason.BAD_ADDRESS, Reason.ADDRESS_TOO_LONG})
-_RETRY_REASONS = pace.UNREACHED | {
-    Reason.ROBOTS_UNREACHABLE,
-    Reason.SITE_GIVEN_UP,
-    Reason.RATE_LIMITED,
-    Reason.SERVER_ERROR,
-}
+_RETRY_REASONS = pace.UNREACHED | TOO_LARGE_REASONS | {
+    Reason.ROBOTS_UNREACHABLE, Reason.SITE_GIVEN_UP, Reason.RATE_LIMITED, Reason.SERVER_ERROR, Reason.CORRUPT,
+    Reason.TRUNCATED, Reason.UNSUPPORTED, Reason.TOO_MANY_ELEMENTS,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

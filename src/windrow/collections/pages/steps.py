@@ -41,8 +41,8 @@ from windrow.formats import robots
 from windrow.formats.http import decode_body
 from windrow.formats.moment import read_utc_time
 from windrow.formats.robots import Directives
-from windrow.model import Attempt, Reading, RecordedAttempt, Source
-from windrow.reasons import Reason
+from windrow.model import Attempt, KeptResponse, Reading, RecordedAttempt, Source
+from windrow.reasons import OWN_FAULTS, TOO_LARGE_REASONS, Reason
 
 MAX_DOCUMENT_BYTES = PAGE_BYTES.number
 """The maximum size, in bytes, of a document that is read, both as stored and after decompression."""
@@ -54,6 +54,8 @@ _ACCEPTED = 202  # the status of an answer that comes in place of the document
 _CHALLENGE_FIELDS = {"x-amzn-waf-action": ("challenge", "captcha"), "cf-mitigated": ("challenge",)}
 _EPOCH = datetime.fromtimestamp(0, UTC)  # used if the time of an answer is unknown: its page has not expired then
 _REASON_NAMES = frozenset(reason.value for reason in Reason)
+_UNREADABLE = TOO_LARGE_REASONS | OWN_FAULTS | {Reason.CORRUPT, Reason.TRUNCATED, Reason.TOO_MANY_ELEMENTS}
+"""Reasons why nothing of an answer could be read, so that it does not tell what is at its address now."""
 
 
 def needs_body(recorded: RecordedAttempt) -> bool:
@@ -314,25 +316,37 @@ def _classify_sight(attempt: Attempt, reading: TextSummary | Reading | None) -> 
     """Return what an attempt found, and the summary of the content (None without content, or if it was not read)."""
     status = attempt.status
     if attempt.reason is Reason.TOO_LARGE and (status is None or _is_document(attempt)):
-        return Sight.CONTENT, _summarise_file(None, None, attempt.validators[0], Reason.TOO_LARGE)
+        return Sight.UNKNOWN, _summarise_file(None, None, attempt.validators[0], Reason.TOO_LARGE)
     if status in REDIRECTS:
         return _read_redirect_answer(attempt, status)
     if status == _HTTP_NOT_MODIFIED and isinstance(reading, TextSummary):
         return Sight.CONTENT, reading
     if not _is_document(attempt):
         return _SIGHT_OF_STATUS.get(status or 0, Sight.UNKNOWN), None
-    if attempt.kept is None:
-        return Sight.UNKNOWN, None
+    return _classify_document(attempt, attempt.kept, reading) if attempt.kept else (Sight.UNKNOWN, None)
+
+
+def _classify_document(
+    attempt: Attempt, kept: KeptResponse, reading: TextSummary | Reading | None
+) -> tuple[Sight, TextSummary | None]:
     if isinstance(reading, Reading):
-        reading = _summarise_file(None, attempt.kept.size, attempt.kept.digest, reading.reason or Reason.STEP_FAILED)
-    is_document = reading is None or reading.pile is not None or not _is_stand_in(attempt, reading)
-    return Sight.CONTENT if is_document else Sight.UNKNOWN, reading
+        reading = _summarise_file(None, None, kept.digest, reading.reason or Reason.STEP_FAILED)
+    if reading is None:
+        return Sight.CONTENT, None
+    if reading.pile is None:
+        return Sight.UNKNOWN if _is_stand_in(attempt, reading) else Sight.CONTENT, reading
+    return Sight.PART if attempt.is_partial else Sight.CONTENT, reading
 
 
 def _is_stand_in(attempt: Attempt, summary: TextSummary) -> bool:
-    """Return whether an answer without text says nothing about its page, such as an empty one or a firewall's."""
+    """Return whether an answer without text says nothing about its page: an empty, broken, huge one, or a firewall's.
+
+    A file of a type without a reader, or one that needs a password, has a size and is not a stand-in.
+    """
+    is_decoded = summary.size is not None  # otherwise its coding is not supported, or it was not read at all
     is_empty = not summary.size and summary.reason == Reason.NO_TEXT
-    return is_empty or attempt.status == _ACCEPTED or summary.reason == Reason.BOT_WALL
+    is_unreadable = not is_decoded or summary.reason in _UNREADABLE or summary.reason == Reason.BOT_WALL
+    return is_empty or is_unreadable or attempt.status == _ACCEPTED
 
 
 def _read_redirect_answer(attempt: Attempt, status: int) -> tuple[Sight, TextSummary | None]:

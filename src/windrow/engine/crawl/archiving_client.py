@@ -25,7 +25,7 @@ from windrow.errors import ArchiveError, StepError, TransportError
 from windrow.fetch.http_client import GET, ClientResponse, HttpClient, ResponseLimits
 from windrow.fetch.secret import SentSecrets
 from windrow.formats.http import CUT_BODY, decode_body, read_location
-from windrow.formats.http_response import UNCLOSED_RULE
+from windrow.formats.http_response import SURPLUS_RULE
 from windrow.formats.moment import read_utc_time
 from windrow.formats.url import normalise, parts
 from windrow.model import ArchivePlace, Attempt, FetchJob, HeldAnswer, HttpRequest, LeftOut, Limits, Site, Source
@@ -276,6 +276,7 @@ class ArchivingClient:
         """Archive a response, unless it may repeat a secret."""
         fields, body, reason, message = reply.fields, b"", None, ""
         if 200 <= reply.status <= MULTIPLE_CHOICES:
+            message = SURPLUS_RULE if reply.doubt == SURPLUS_RULE else ""
             try:
                 body = sink.content(bounds.max_size)
                 if codings := _content_codings(fields):
@@ -284,7 +285,7 @@ class ArchivingClient:
                         body, is_cut = decode_body(
                             body, codings, most=max(bounds.max_size, limits.member_size), ratio=limits.ratio
                         )
-                    message = CUT_BODY if is_cut else ""
+                    message = CUT_BODY if is_cut else message
                     if is_cut and job.kind == self._robots_kind:  # the missing rules may forbid requests
                         body, reason = b"", Reason.TRUNCATED
             except StepError as error:
@@ -308,11 +309,10 @@ class ArchivingClient:
         except TransportError as error:
             return _discard_response(attempt, sink, error)
         # Of a body that was cut none is kept: the answer would be 304, and the rest would never come.
-        no_validators = message == CUT_BODY or reply.doubt == UNCLOSED_RULE
-        validators = ("", "") if no_validators else read_validators(fields, attempt.started)
+        validators = ("", "") if message or reply.doubt else read_validators(fields, attempt.started)
         location, status = read_location(reply.status, fields), OK if reply.status == TRANSFORMED else reply.status
         attempt = Attempt(*attempt[:6], status, response, reason, message, validators, location, wait=reply.wait)
-        return CrawlResult(attempt, fields, body, reply.doubt)
+        return CrawlResult(attempt, fields, body, "" if attempt.is_partial else reply.doubt)
 
     def _may_repeat_secret(self, sink: CaptureSink, bounds: ResponseLimits, fields: Mapping[str, str]) -> bool:
         assert self._secrets is not None

@@ -11,7 +11,7 @@ A, B = b"A", b"B"
 SIGHTS = st.sampled_from(Sight)
 OBSERVATIONS = st.lists(
     st.builds(
-        lambda at, crawl, sight, identity: CrawlObservation(at, crawl, sight, identity if sight is Sight.CONTENT else b""),
+        lambda at, crawl, sight, identity: CrawlObservation(at, crawl, sight, identity if sight in {Sight.CONTENT, Sight.PART} else b""),
         st.integers(0, 30), st.binary(min_size=4, max_size=4), SIGHTS, st.sampled_from([A, B, b"C"]),
     ),
     max_size=25, unique_by=lambda observation: observation.crawl,
@@ -127,3 +127,26 @@ def test_every_sight_of_content_belongs_to_one_generation(observations):
     crawls = [crawl for generation in fold_observations(observations) for crawl in generation.crawls]
     assert len(crawls) == len(set(crawls))
     assert {observation.crawl for observation in observations if observation.sight is Sight.CONTENT} <= set(crawls)
+
+
+def fold_parts(*texts):
+    """Return the spans of texts, a second apart: a lower-case letter is a part of the text."""
+    observations = [
+        CrawlObservation(at, at.to_bytes(4, "big"), Sight.PART if text.islower() else Sight.CONTENT, text.encode())
+        for at, text in enumerate(texts)
+    ]
+    return [
+        (generation.identity.decode(), generation.last_seen, generation.confirmed_end)
+        for generation in fold_observations(observations)
+    ]
+
+
+def test_a_part_does_not_replace_a_text_that_came_whole():
+    assert fold_parts("A", "b", "c", "A") == [("A", 3, None)]
+    assert fold_parts("b", "c", "A", "b") == [("b", 0, 1), ("c", 1, 2), ("A", 2, None)]
+
+
+def test_a_304_after_a_part_says_nothing():
+    observations = observe(A, B, Sight.SAME)
+    observations[1] = observations[1]._replace(sight=Sight.PART)
+    assert [(version.identity, version.last_seen) for version in fold_observations(observations)] == [(A, 0)]

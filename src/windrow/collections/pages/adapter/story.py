@@ -181,7 +181,7 @@ def _make_attempt(attempt: AttemptRow, reason: str) -> PageAttempt:
             else f"; {attempt.size or 0:,} bytes {shorten_digest(attempt.digest)}"
         )
         message += f", kept at {attempt.warc} from byte {attempt.offset:,} on, {attempt.length:,} bytes long"
-    message += f"; not the page: {Reason(reason).meaning}" if reason else ""
+    message += f"; not the page: {Reason(reason).meaning}" if reason and not attempt.reason else ""
     return PageAttempt(
         attempt.started, attempt.seq, attempt.session, event=event, message=message, status=attempt.status,
         reason=attempt.reason or "", seconds=attempt.seconds, size=attempt.size, digest=attempt.digest,

@@ -41,7 +41,6 @@ from windrow.collections.pages.database.page_parts import (
     write_wordings,
 )
 from windrow.collections.pages.database.writer import IdFinder
-from windrow.reasons import OWN_FAULTS
 
 _UPSERT_OBSERVATION = f"""
 INSERT INTO windrow_observation (url_id, at, crawl_uuid, sight, identity, payload, reason, attempt,
@@ -78,7 +77,7 @@ SELECT entity_generation_id, attempt FROM windrow_reading WHERE entity_generatio
 _SELECT_FIRST_READING = """
 SELECT identity, reason, said, linked FROM windrow_observation
 WHERE url_id = ?1 AND payload = ?2 AND sight = 'content' AND identity <> x''
-ORDER BY reason IN (SELECT value FROM json_each(?3)), at, crawl_uuid LIMIT 1
+ORDER BY at, crawl_uuid LIMIT 1
 """
 _INSERT_CRAWL = """
 INSERT INTO crawl_summary (crawl_summary_id, entity_generation_id, was_robotstxt_approved, crawl_type, crawl_uuid,
@@ -88,9 +87,6 @@ _DELETE_HTTP = """
 DELETE FROM http_summary WHERE crawl_summary_id IN
   (SELECT crawl_summary_id FROM crawl_summary WHERE crawl_uuid = ? AND entity_generation_id = ?)
 """
-
-OWN_FAULTS_JSON = json.dumps(sorted(OWN_FAULTS))
-"""Reasons that are faults of windrow, as a JSON list: a body with such a reason does not count as read."""
 
 Row = tuple[Any, ...]
 """A row of a query, or the parameters of a statement."""
@@ -195,8 +191,7 @@ class SummaryBatch:
         """Insert or update a row for each crawl.
 
         A crawl that found content without a summary gets the identity, reason and hashes of the first reading of the
-        same bytes at its address; a reading that failed through a fault of windrow is used only if there is no other.
-        Without a reading, the crawl is recorded as UNKNOWN.
+        same bytes at its address. Without a reading, the crawl is recorded as UNKNOWN.
         """
         rows: list[Row] = []
         for crawl, summary in entries:
@@ -208,9 +203,7 @@ class SummaryBatch:
                 # First write the rows so far: they may contain the reading whose content this crawl repeats.
                 self._upsert_observations(rows)
                 rows.clear()
-                first_reading = self._connection.execute(
-                    _SELECT_FIRST_READING, (url_id, crawl.payload, OWN_FAULTS_JSON)
-                ).fetchone()
+                first_reading = self._connection.execute(_SELECT_FIRST_READING, (url_id, crawl.payload)).fetchone()
                 identity, reason, wording_hash, links_hash = first_reading or (b"", "", b"", b"")
                 sight = Sight.CONTENT if first_reading else Sight.UNKNOWN
                 if crawl.exit_code == ExitCode.FILE_OF_UNKNOWN_TYPE and len(identity) == PILE_DIGEST_BYTES:

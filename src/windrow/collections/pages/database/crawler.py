@@ -50,7 +50,7 @@ LEFT JOIN windrow_reading r ON r.entity_generation_id = o.entity_generation_id A
 LEFT JOIN file_summary f ON f.entity_generation_id = r.entity_generation_id
 LEFT JOIN url c ON c.url_id = coalesce(f.canonical_url_id, w.canonical_url_id)
 LEFT JOIN mimetype m ON m.mimetype_id = coalesce(f.mimetype_id, w.mimetype_id)
-WHERE o.attempt > ? AND o.attempt <= ? AND o.sight = 'content' ORDER BY o.attempt LIMIT ?
+WHERE o.attempt > ? AND o.attempt <= ? AND o.sight IN ('content', 'part') ORDER BY o.attempt LIMIT ?
 """
 _SELECT_MIME_PARAMETERS = "SELECT name, value FROM mime_parameter WHERE mimetype_id = ? ORDER BY rowid"
 

@@ -22,6 +22,7 @@ class Sight(Enum):
     """What an observation of an address found."""
 
     CONTENT = "content"  # a document, a file or a redirect
+    PART = "part"  # only the beginning of a document, since the answer ended too early
     SAME = "same"  # a 304: not modified since the server last sent a body
     MISSING = "missing"  # a 404: perhaps only temporary
     GONE = "gone"  # a 410: permanently removed
@@ -47,7 +48,8 @@ class Generation:
     """One generation: when it was first and last seen and when it ended (UNIX seconds), and the crawls that saw it.
 
     `crawls` are UUIDs, oldest first. `content_crawls` are the UUIDs of the crawls that received the content, one for
-    each of `crawls`: the same crawl, or an earlier one that a SAME refers to.
+    each of `crawls`: the same crawl, or an earlier one that a SAME refers to. `is_part` tells whether all of them
+    received only a part.
     """
 
     identity: bytes
@@ -56,6 +58,7 @@ class Generation:
     confirmed_end: int | None = None
     crawls: list[bytes] = field(default_factory=list)
     content_crawls: list[bytes] = field(default_factory=list)
+    is_part: bool = False
 
     @property
     def describing_crawl(self) -> bytes:
@@ -69,7 +72,8 @@ def fold_observations(observations: Iterable[CrawlObservation]) -> list[Generati
     A generation ends when other content is seen, at a GONE, or at the second MISSING in a row. Content that is seen
     after an end is a new generation, even if it is equal to the content before the end. SAME means the last content
     with a body, even if something else was seen after it, because the server compares with that body. UNKNOWN is
-    ignored, and so is SAME before any content with a body, or after an UNKNOWN whose body was read.
+    ignored, and so is SAME before any content with a body, or after a PART or an UNKNOWN whose body was read. PART is
+    content, but it does not end a generation whose content was received as a whole.
 
     >>> seen = [CrawlObservation(at, b"", Sight.CONTENT, text) for at, text in ((1, b"A"), (2, b"B"), (3, b"A"))]
     >>> [(version.identity, version.first_seen, version.confirmed_end) for version in fold_observations(seen)]
@@ -85,19 +89,26 @@ def fold_observations(observations: Iterable[CrawlObservation]) -> list[Generati
             if open_generation is not None and (observation.sight is Sight.GONE or missing_in_a_row > 1):
                 open_generation.confirmed_end = observation.seen_at
             continue
-        if observation.sight is Sight.UNKNOWN and observation.identity and observation.has_body:
+        is_part = observation.sight is Sight.PART
+        if is_part or (observation.sight is Sight.UNKNOWN and observation.identity and observation.has_body):
             last_body = None
-        content = (observation.identity, observation.crawl) if observation.sight is Sight.CONTENT else last_body
+        is_received = is_part or observation.sight is Sight.CONTENT
+        content = (observation.identity, observation.crawl) if is_received else last_body
         if observation.sight is Sight.UNKNOWN or content is None:
             continue
-        if observation.has_body:
+        if observation.has_body and not is_part:
             last_body = content
         missing_in_a_row = 0
         identity, content_crawl = content
-        if open_generation is None or open_generation.identity != identity:
+        is_same = open_generation is not None and open_generation.identity == identity
+        if is_part and open_generation is not None and not (open_generation.is_part or is_same):
+            continue
+        if open_generation is None or not is_same:
             if open_generation is not None:
                 open_generation.confirmed_end = observation.seen_at
-            generations.append(open_generation := Generation(identity, observation.seen_at, observation.seen_at))
+            open_generation = Generation(identity, observation.seen_at, observation.seen_at, is_part=is_part)
+            generations.append(open_generation)
+        open_generation.is_part = open_generation.is_part and is_part
         open_generation.last_seen = observation.seen_at
         open_generation.crawls.append(observation.crawl)
         open_generation.content_crawls.append(content_crawl)

@@ -228,7 +228,7 @@ DELETE FROM windrow_past_link WHERE url_id = ?1 AND linked NOT IN (
   SELECT o.linked FROM windrow_observation o
   LEFT JOIN windrow_reading r ON r.entity_generation_id = o.entity_generation_id
   LEFT JOIN windrow_observation d ON d.attempt = r.attempt
-  WHERE o.url_id = ?1 AND o.sight = 'content' AND o.entity_generation_id IS NOT NULL
+  WHERE o.url_id = ?1 AND o.sight IN ('content', 'part') AND o.entity_generation_id IS NOT NULL
     AND o.linked <> coalesce(d.linked, x''))
 """
 

@@ -107,7 +107,7 @@ _COUNT_NEAR_TABLES = (
 )
 _SELECT_REASONS = """
 SELECT o.entity_generation_id, o.attempt, o.reason FROM windrow_observation o
-WHERE o.url_id = (SELECT url_id FROM url WHERE str_url = ?) AND (o.sight = 'content' OR o.reason <> '')
+WHERE o.url_id = (SELECT url_id FROM url WHERE str_url = ?) AND (o.sight IN ('content', 'part') OR o.reason <> '')
 ORDER BY o.at, o.crawl_uuid
 """
 _SELECT_SUSPECT = "SELECT 1 FROM windrow_soft_404 WHERE (generation_id, text_pile_id) = (?, ?)"

@@ -223,17 +223,19 @@ SELECT v.value FROM json_each(?1) v WHERE (
 """
 # The URLs whose first answer after a time differs in its links from their last answer before it. URLs with an answer at
 # that time are left out. An answer 304 (same) has the links of the answer before it; the links of some answers are
-# unknown.
-_SELECT_UNCERTAIN_LINKS = """
+# unknown. A part that came in place of a whole page is not an answer.
+_IS_CONTENT = "(o.sight = 'content' OR o.sight = 'part' AND o.entity_generation_id IS NOT NULL)"
+_SELECT_UNCERTAIN_LINKS = f"""
 SELECT v.value FROM json_each(?1) v WHERE nullif((
   SELECT CASE o.sight WHEN 'same' THEN x'' ELSE o.linked END FROM windrow_observation o
-  WHERE o.url_id = v.value AND o.at > ?2 AND o.sight IN ('content', 'same') ORDER BY o.at, o.crawl_uuid LIMIT 1), x'')
+  WHERE o.url_id = v.value AND o.at > ?2 AND ({_IS_CONTENT} OR o.sight = 'same')
+  ORDER BY o.at, o.crawl_uuid LIMIT 1), x'')
 <> (
   SELECT o.linked FROM windrow_observation o
-  WHERE o.url_id = v.value AND o.at <= ?2 AND o.sight = 'content' AND o.linked <> x''
+  WHERE o.url_id = v.value AND o.at <= ?2 AND {_IS_CONTENT} AND o.linked <> x''
   ORDER BY o.at DESC, o.crawl_uuid DESC LIMIT 1)
 AND NOT EXISTS (
-  SELECT 1 FROM windrow_observation o WHERE o.url_id = v.value AND o.at = ?2 AND o.sight IN ('content', 'same'))
+  SELECT 1 FROM windrow_observation o WHERE o.url_id = v.value AND o.at = ?2 AND ({_IS_CONTENT} OR o.sight = 'same'))
 """
 _COUNT_GROUPS = """
 SELECT r.representative_id, count(DISTINCT g.url_id) FROM windrow_representative r

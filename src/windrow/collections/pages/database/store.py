@@ -10,7 +10,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from windrow.collections.pages.database.batch import OWN_FAULTS_JSON, SummaryBatch
+from windrow.collections.pages.database.batch import SummaryBatch
 from windrow.collections.pages.database.entries import DEPENDS_ON_HEADER, SummaryEntry
 from windrow.collections.pages.database.near_duplicates import update_duplicates, update_touched
 from windrow.collections.pages.database.page_parts import (
@@ -42,7 +42,7 @@ _PRAGMAS = ("cache_size = -65536", "wal_autocheckpoint = 4096")
 
 _SELECT_READING = """
 SELECT 1 FROM windrow_observation WHERE url_id = (SELECT url_id FROM url WHERE str_url = ?) AND payload = ?
-AND sight = 'content' AND identity <> x'' AND reason NOT IN (SELECT value FROM json_each(?)) LIMIT 1
+AND sight = 'content' AND identity <> x'' LIMIT 1
 """
 
 
@@ -139,9 +139,9 @@ class SummaryStore(DatabaseWriter):
     def same(self, url: str, payload: str) -> bool:
         """Return whether the body named `payload` (`steps.name_payload`) was read at the address `url` before.
 
-        A reading that failed through a fault of windrow (`OWN_FAULTS`) does not count.
+        A reading that failed, or that read only a part, does not count.
         """
-        return bool(self._query(_SELECT_READING, url, payload, OWN_FAULTS_JSON))
+        return bool(self._query(_SELECT_READING, url, payload))
 
     def is_temporary(self, url: str, payload: str) -> bool:
         """Return whether the body named `payload` was read at `url`, but may have another summary now.
@@ -149,7 +149,7 @@ class SummaryStore(DatabaseWriter):
         That is the case if its summary depends on header fields, or if searches must not find the page from a certain
         time on.
         """
-        return bool(self._query(_SELECT_READING, url, f"{payload} {DEPENDS_ON_HEADER}", OWN_FAULTS_JSON))
+        return bool(self._query(_SELECT_READING, url, f"{payload} {DEPENDS_ON_HEADER}"))
 
     def changes(self, urls: Iterable[str]) -> dict[str, list[ContentCheck]]:
         """Return a dict from each known address to the content checks of its attempts, oldest first.
