@@ -113,8 +113,18 @@ JSON_LD_OBJECTS = _cap("JSON_LD_OBJECTS", 5_000, "objects in a page's JSON-LD", 
 HEAD_VALUE = _cap(
     "HEAD_VALUE", 100_000, "characters of one value in a page's head", "memory and search index", LEFT_OUT
 )
-FEED_BYTES = _cap("FEED_BYTES", 16 * MIB, "bytes of a feed", _MEMORY, REFUSED)
-FEED_ENTRIES = _cap("FEED_ENTRIES", 20_000, "entries of a feed", "memory and search index", LEFT_OUT)
+FEED_BYTES = _cap(
+    "FEED_BYTES", 16 * MIB, "bytes of a feed", _MEMORY,
+    "as a page it is refused (`too_large`); as a list of news, all its articles are requested, but what it says about"
+    " those beyond the cap is left out, and counted with a reason",
+)  # fmt: skip
+FEED_ENTRIES = _cap(
+    "FEED_ENTRIES",
+    20_000,
+    "entries of a feed",
+    "memory and search index",
+    "the remainder is left out, and counted with a reason; of a list of news, only what it says about these articles",
+)
 EXTRACTED_BYTES = _cap("EXTRACTED_BYTES", 64 * MIB, "bytes of a page for `windrow extract`", _MEMORY, REFUSED)
 XML_TEXT_BYTES = _cap("XML_TEXT_BYTES", 10_000_000, "bytes of one text in XML", "the parser's own bound", REFUSED)
 

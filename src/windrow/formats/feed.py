@@ -110,19 +110,21 @@ def count_hidden_entries(admitted: xml.XmlText, root: etree._Element, count: int
     return max(0, xml.count_start_tags(admitted.content, "entry" if admitted.root == "feed" else "item") - count)
 
 
-def read_news_sitemap(raw: bytes) -> tuple[FeedEntry, ...]:
-    """Read the titles, dates and keywords in a sitemap of news; return () for another document.
+def read_news_sitemap(raw: bytes) -> tuple[tuple[FeedEntry, ...], int]:
+    """Read the titles, dates and keywords in a sitemap of news; return no entries of another document.
 
-    Raise StepError for a document that cannot be read.
+    The second value is the number of entries that are left out, as in `Feed.left_out`. Raise StepError for a document
+    that cannot be read.
 
-    >>> read_news_sitemap(b"<urlset><url><loc>/a</loc><news><title>R&amp;amp;D</title></news></url></urlset>")[0].title
+    >>> news = read_news_sitemap(b"<urlset><url><loc>/a</loc><news><title>R&amp;amp;D</title></news></url></urlset>")
+    >>> news[0][0].title
     'R&amp;D'
     """
     admitted = xml.admit(raw.lstrip(b" \t\r\n"), _LIMITS, may_name_dtd=True)
     if admitted.root != "urlset":
-        return ()
+        return (), 0
     root = build_feed_tree(admitted)
-    return _read_entries(root.iterdescendants("{*}url"), _read_news_url)[0]
+    return _read_entries(root.iterdescendants("{*}url"), _read_news_url)
 
 
 def _read_news_url(element: etree._Element) -> FeedEntry:

@@ -194,7 +194,7 @@ def _follow_list(
         return FollowResult(end="no article named", left_out=(empty,))
     refusals = {address: find_refusal(address, source.options) for address in times}
     articles = {address: time for address, time in times.items() if not refusals[address]}
-    details, repeated, next_url = read_details(body, url, hints.kind)
+    details, repeated, next_url, losses = read_details(body, url, hints.kind)
     wanted = {
         address: time
         for address, time in articles.items()
@@ -212,7 +212,7 @@ def _follow_list(
         *_count_left_out(Reason.NOT_WANTED, "it is before `since` or after `until`", unwanted),
         *_count_left_out(Reason.LISTED_TWICE, "an entry of a list has the address of another entry", repeated),
     )
-    return replace(listing, left_out=(*left_out, *_list_losses(hints, url)))
+    return replace(listing, left_out=(*left_out, *losses, *_list_losses(hints, url)))
 
 
 def _follow_section(
