@@ -12,6 +12,8 @@ from windrow.formats.robots import (
     Robots,
     parse,
     product_token,
+    read_header_directives,
+    read_meta_directives,
     spell_canonically,
 )
 from windrow.reasons import Reason
@@ -201,3 +203,10 @@ def test_any_bytes_can_be_read(content, target):
 def test_tokens():
     assert product_token("Web2-Crawler/1 (for x)") == "web2-crawler"
     assert product_token("") == product_token("  / ") == ""
+
+
+def test_a_directive_at_the_end_of_a_long_value_counts():
+    value = "index, " + "max-snippet:-1, " * 4_000 + "noindex"
+    assert read_meta_directives([("robots", value)], AGENT).noindex
+    assert read_header_directives([value], AGENT).noindex
+    assert not read_header_directives([f"other: {value}"], AGENT).noindex

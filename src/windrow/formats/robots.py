@@ -321,9 +321,8 @@ def _split_lines(content: bytes) -> Iterable[str]:
     return lines[:-1] if len(content) > MAX_BYTES else lines
 
 
-_MAX_CHARACTERS = 4096  # characters of one field or attribute that are read
 _DIRECTIVES_WITH_VALUE = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
-_AGENT_PREFIX = re.compile(r"\s*+([A-Za-z0-9_.*-]++)\s*+:\s*+(.*)", re.DOTALL)
+_AGENT_PREFIX = re.compile(r"\s*+([A-Za-z0-9_.*-]++)\s*+:\s*+")
 _NOFOLLOW = re.compile(r"(?:^|\s)nofollow(?:\s|$)", re.IGNORECASE)
 
 
@@ -377,13 +376,15 @@ def read_header_directives(values: Iterable[str], agent: str) -> Directives:
     directives = NO_DIRECTIVES
     for value in values:
         is_for_agent = True
-        remaining = value[:_MAX_CHARACTERS]
-        while remaining:
-            prefix = _AGENT_PREFIX.match(remaining)
-            if prefix and "," not in prefix[0][: prefix.start(2)] and prefix[1].lower() not in _DIRECTIVES_WITH_VALUE:
-                is_for_agent, remaining = prefix[1].lower() in agent_names, prefix[2]
-                continue
-            directive, remaining = _read_directive(remaining)
+        pieces = value.split(",")[::-1]
+        while pieces:
+            position = 0
+            while (prefix := _AGENT_PREFIX.match(pieces[-1], position)) and (
+                (name := prefix[1].lower()) not in _DIRECTIVES_WITH_VALUE
+            ):
+                is_for_agent, position = name in agent_names, prefix.end()
+            pieces[-1] = pieces[-1][position:]
+            directive = _read_directive(pieces)
             directives = directives.join(directive) if is_for_agent else directives
     return directives
 
@@ -397,10 +398,9 @@ def read_meta_directives(pairs: Iterable[tuple[str, str]], agent: str) -> Direct
     agent_names = {product_token(agent), "robots"}
     directives = NO_DIRECTIVES
     for name, content in pairs:
-        remaining = content[:_MAX_CHARACTERS] if name.strip().lower() in agent_names else ""
-        while remaining:
-            directive, remaining = _read_directive(remaining)
-            directives = directives.join(directive)
+        pieces = content.split(",")[::-1] if name.strip().lower() in agent_names else []
+        while pieces:
+            directives = directives.join(_read_directive(pieces))
     return directives
 
 
@@ -413,22 +413,15 @@ def is_nofollow(rel: str) -> bool:
     return bool(rel) and bool(_NOFOLLOW.search(rel))
 
 
-def _read_directive(text: str) -> tuple[Directives, str]:
-    """Read the first directive of a list; return it, and the rest of the list."""
-    directive, _, remaining = text.partition(",")
-    name, colon, value = directive.partition(":")
+def _read_directive(pieces: list[str]) -> Directives:
+    """Remove and read the first directive of a list; `pieces` are what is between its commas, the last one first."""
+    name, colon, value = pieces.pop().partition(":")
     name = name.strip().lower()
     if name == "unavailable_after" and colon:
-        return _read_until(text.partition(":")[2])
+        if pieces and (time := read_utc_time(f"{value},{pieces[-1]}")):  # its time may contain a comma
+            pieces.pop()
+            return Directives(until=time)
+        return Directives(until=read_utc_time(value))
     if name == "max-snippet" and value.strip() == "0":
-        return Directives(nosnippet=True), remaining
-    return _DIRECTIVE_BY_WORD.get(name, NO_DIRECTIVES), remaining
-
-
-def _read_until(text: str) -> tuple[Directives, str]:
-    """Read the time of `unavailable_after`, which may contain a comma; return it, and the rest of the list."""
-    texts = text.split(",", 2)
-    for count in (2, 1):
-        if len(texts) >= count and (time := read_utc_time(",".join(texts[:count]))):
-            return Directives(until=time), ",".join(texts[count:])
-    return NO_DIRECTIVES, text.partition(",")[2]
+        return Directives(nosnippet=True)
+    return _DIRECTIVE_BY_WORD.get(name, NO_DIRECTIVES)
