@@ -86,6 +86,13 @@ def test_a_charset_that_only_python_knows_is_passed_over(charset):
     assert decode_text(text.encode(), f"text/calendar; charset={charset}") == text
 
 
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("charset", ["utf-8", "iso-8859-1", "cp1252"])
+def test_a_line_that_is_folded_within_a_character_is_read_whole(mark, charset):
+    folded = mark + b"Gr\xc3\r\n \xb6\xc3\r\n \x9fe der F\xc3\xa4hre"
+    assert decode_text(folded, f"text/calendar; charset={charset}") == "Größe der Fähre"
+
+
 def test_a_character_that_a_fold_divides_is_read_as_one_character():
     text = (
         calendar(event("a", ":20260915T090000Z", "Größe der Straße"))

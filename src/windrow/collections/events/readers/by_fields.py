@@ -256,12 +256,10 @@ def decode_text(content: bytes, media: str = "") -> str:
     >>> decode_text("café".encode(), "text/calendar; charset=iso-8859-1"), decode_text(b"caf\xe9", "charset=latin1")
     ('café', 'café')
     """
-    byte_order_marks = (
-        (codecs.BOM_UTF8, "utf-8"),
-        (codecs.BOM_UTF16_LE, "utf-16-le"),
-        (codecs.BOM_UTF16_BE, "utf-16-be"),
-    )
-    for byte_order_mark, name in byte_order_marks:
+    unfolded = _FOLD_INSIDE_CHARACTER.sub(b"", content)  # differs only within characters, if the bytes are UTF-8
+    if unfolded.startswith(codecs.BOM_UTF8):
+        return unfolded.removeprefix(codecs.BOM_UTF8).decode("utf-8", "replace")
+    for byte_order_mark, name in ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")):
         if content.startswith(byte_order_mark):
             return content[len(byte_order_mark) :].decode(name, "replace")
     charset = _CHARSET.search(media)
@@ -269,15 +267,15 @@ def decode_text(content: bytes, media: str = "") -> str:
     if codecs.lookup(names[0]).name.startswith(("iso8859", "cp125")):
         names.reverse()
     for name in names:
-        with suppress(ValueError):
-            return content.decode(name)
-    content = _FOLD_INSIDE_CHARACTER.sub(b"", content)
+        for candidate in (content, unfolded):
+            with suppress(ValueError):
+                return candidate.decode(name)
     for name in names:
-        valid_text = content.decode(name, "ignore")
-        text = content.decode(name, "replace")
+        valid_text = unfolded.decode(name, "ignore")
+        text = unfolded.decode(name, "replace")
         if len(valid_text) - len(valid_text.encode("ascii", "ignore")) > text.count("\ufffd"):
             return text
-    return content.decode("cp1252", "replace")
+    return unfolded.decode("cp1252", "replace")
 
 
 def _is_charset(name: str) -> bool:
