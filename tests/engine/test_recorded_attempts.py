@@ -153,15 +153,13 @@ def test_wrong_and_old_encodings(tmp_path, body, content_type, text):
 @pytest.mark.parametrize(
     ("body", "fields", "reason"),
     [
-        (lambda: gzip.compress(bytes(40 << 20)), HTML | {"Content-Encoding": "gzip"}, "bomb_ratio"),
-        (b"no gzip at all", HTML | {"Content-Encoding": "snappy"}, "unsupported"),
         (b"\x89PNG\r\n\x1a\n" + bytes(50), {"Content-Type": "image/png"}, "unsupported"),
         (bytes(range(256)) * 10, {"Content-Type": "application/octet-stream"}, "unsupported"),
     ],
 )
-def test_what_cannot_be_read_is_a_file_with_a_reason(tmp_path, body, fields, reason):
+def test_a_document_without_a_reader_is_a_file_with_a_reason(tmp_path, body, fields, reason):
     with Attempts(tmp_path) as attempts:
-        attempts.answer(A, body() if callable(body) else body, at=10, fields=fields)
+        attempts.answer(A, body, at=10, fields=fields)
         attempts.answer(B, page("B"), at=20)
     assert summarise(tmp_path) == 0
     assert generations(tmp_path) == [(A, None, 10, 10, None), (B, "B", 20, 20, None)]
@@ -169,6 +167,20 @@ def test_what_cannot_be_read_is_a_file_with_a_reason(tmp_path, body, fields, rea
     kinds = query_summary(tmp_path, "SELECT mime_type || '/' || mime_subtype FROM file_summary JOIN mimetype USING (mimetype_id)"
                 " ORDER BY entity_generation_id")  # fmt: skip
     assert kinds[0][0] == fields["Content-Type"].partition(";")[0]
+
+
+@pytest.mark.parametrize(
+    ("body", "coding", "reason"),
+    [(gzip.compress(bytes(40 << 20)), "gzip", "bomb_ratio"), (b"no gzip at all", "snappy", "unsupported")],
+)
+def test_what_cannot_be_read_leaves_the_version_before_it(tmp_path, body, coding, reason):
+    with Attempts(tmp_path) as attempts:
+        attempts.answer(A, page("A"), at=10)
+        attempts.answer(A, body, at=20, fields=HTML | {"Content-Encoding": coding})
+        attempts.answer(B, body, at=20, fields=HTML | {"Content-Encoding": coding})
+    assert summarise(tmp_path) == 0
+    assert generations(tmp_path) == [(A, "A", 10, 10, None)]
+    assert {(A, reason), (B, reason)} <= {*reasons(tmp_path)}
 
 
 def test_too_large_and_unreachable(tmp_path):
@@ -179,7 +191,7 @@ def test_too_large_and_unreachable(tmp_path):
         attempts.failure(B, Reason.TIMEOUT, at=20)
         attempts.failure(B, Reason.INTERRUPTED, at=30, status=200)
     assert summarise(tmp_path) == 0
-    assert generations(tmp_path) == [(A, "A", 10, 10, 20), (A, None, 20, 20, None), (B, "B", 10, 10, None)]
+    assert generations(tmp_path) == [(A, "A", 10, 10, None), (B, "B", 10, 10, None)]
     assert (A, "too_large") in reasons(tmp_path)
 
 
@@ -188,9 +200,7 @@ def test_a_reader_that_takes_too_long_costs_one_page_its_text(tmp_path):
         attempts.answer(A, b"<html>" + b"<div><p>x<table><tr><td>" * 300_000, at=10)
         attempts.answer(B, page("B"), at=20)
     assert summarise(tmp_path, limits=Limits(cpu_time=0.4)) in {0, 3}
-    versions = generations(tmp_path)
-    assert versions[1] == (B, "B", 20, 20, None)
-    assert versions[0][:2] == (A, None)
+    assert generations(tmp_path) == [(B, "B", 20, 20, None)]
     assert reasons(tmp_path)[0] in {(A, "time_limit"), (A, "too_many_elements")}
 
 
@@ -200,7 +210,7 @@ def test_bytes_that_are_not_in_the_archive_any_more_have_a_reason(tmp_path):
     for path in (tmp_path / "archive").glob("*.warc*"):
         path.unlink()
     assert summarise(tmp_path) == 3
-    assert generations(tmp_path) == [(A, None, 10, 10, None)]
+    assert generations(tmp_path) == []
     assert reasons(tmp_path) == [(A, "disk_failed")]
 
 
@@ -212,7 +222,7 @@ def test_bytes_that_changed_in_the_archive_are_not_read_as_the_page(tmp_path):
     (warc,) = (tmp_path / "archive").glob("*.warc")  # what does not shrink is not compressed, so has no checksum
     warc.write_bytes(warc.read_bytes().replace(b"412", b"912"))
     assert summarise(tmp_path) == 3
-    assert [version[:2] for version in generations(tmp_path)] == [(A, "A 412 whales"), (B, None)]
+    assert [version[:2] for version in generations(tmp_path)] == [(A, "A 412 whales")]
     assert reasons(tmp_path)[1:] == [(B, "disk_failed")]
 
 
