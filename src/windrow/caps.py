@@ -77,6 +77,10 @@ PDF_LINKS = _cap("PDF_LINKS", 10_000, "links of a PDF", "memory", LEFT_OUT)
 PDF_PAGE_LINKS = _cap("PDF_PAGE_LINKS", 500, "links of a page of a PDF", "time: PDFium searches their text", LEFT_OUT)
 PDF_BOOKMARKS = _cap("PDF_BOOKMARKS", 2_000, "entries of a PDF's contents", "they may be circular", LEFT_OUT)
 PDF_BOOKMARK_LEVELS = _cap("PDF_BOOKMARK_LEVELS", 6, "levels of a PDF's contents", "they may be circular", LEFT_OUT)
+PDF_TITLE = _cap(
+    "PDF_TITLE", 2_048, "characters of a PDF's title or subject, or of the text of a link or bookmark", "search index",
+    "the remainder is left out, and counted with a reason unless the text of the pages has it",
+)  # fmt: skip
 PAGE_BYTES = _cap("PAGE_BYTES", 32 * MIB, "bytes of a page after decompression", _MEMORY, REFUSED)
 PAGE_LINKS = _cap(
     "PAGE_LINKS",
@@ -173,10 +177,20 @@ EVENT_REPETITIONS = _cap("EVENT_REPETITIONS", 10_000, "repetitions of an event",
 SCHEDULE_DAYS = _cap(
     "SCHEDULE_DAYS", 10_000, "days of an eventSchedule before the end of its window", "time", "it is `unsupported`"
 )
-CALENDAR_ZONES = _cap("CALENDAR_ZONES", 500, "time zones of a calendar", "time", "times in others get a `time_note`")
+CALENDAR_ZONES = _cap(
+    "CALENDAR_ZONES",
+    500,
+    "time zones of a calendar",
+    "time",
+    "times in others get a `time_note`, and the others are counted",
+)
 EVENT_TEXTS = _cap("EVENT_TEXTS", 64_000_000, "characters of a document's events", "memory", "past events are left out")
 EVENT_TITLE = _cap(
-    "EVENT_TITLE", 1_000, "characters of an event's title", "it is a part of a key", "it is cut, with a `title_note`"
+    "EVENT_TITLE",
+    1_000,
+    "characters of an event's title",
+    "it is a part of a key",
+    "it is cut, with a `title_note`, and counted",
 )
 EVENT_DOCUMENT_BYTES = _cap(
     "EVENT_DOCUMENT_BYTES",
@@ -249,6 +263,7 @@ WARC_HEADER_BYTES = _cap("WARC_HEADER_BYTES", 64 << 10, "bytes of a WARC header"
 CDX_LINE_BYTES = _cap("CDX_LINE_BYTES", 64 << 10, "bytes of a CDX line", _HOSTILE, "the line is a `bad_line`")
 HTTP_HEAD_BYTES = _cap("HTTP_HEAD_BYTES", 64 << 10, "bytes of an HTTP head", _HOSTILE, "it fails (`protocol_error`)")
 HTTP_CODINGS = _cap("HTTP_CODINGS", 3, "codings of one body", _HOSTILE, "it is refused (`unsupported`)")
+GZIP_MEMBERS = _cap("GZIP_MEMBERS", 1_000, "members of a gzip body", "time: each copies the bytes after it", REFUSED)
 URL_CHARACTERS = _cap("URL_CHARACTERS", 2_048, "characters of an address", "the crawl log", "it is `address_too_long`")
 WACZ_LIST_BYTES = _cap("WACZ_LIST_BYTES", 8 * MIB, "bytes of the list of files in a WACZ file", _MEMORY, REFUSED)
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, cast
 
 from isal import isal_zlib
 
-from windrow.caps import HTTP_CODINGS, URL_CHARACTERS
+from windrow.caps import GZIP_MEMBERS, HTTP_CODINGS, URL_CHARACTERS
 from windrow.errors import StepError
 from windrow.formats.moment import read_utc_time
 from windrow.reasons import Reason
@@ -211,7 +211,7 @@ MAX_CODINGS = HTTP_CODINGS.number
 """The maximum number of codings of a body that are decoded, besides a final `chunked`."""
 
 _BLOCK_BYTES = 256 * 1024
-_MAX_GZIP_MEMBERS = 1_000  # members of one gzip body that are read
+_MAX_GZIP_MEMBERS = GZIP_MEMBERS.number
 _CODED_BLOCK_BYTES = 512  # its output cannot be bounded: at most 128 KiB for each 4 bytes, so 16 MiB
 _MAX_WINDOW_BYTES = 8 << 20  # the limit of RFC 9659 for zstd in HTTP
 _CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]{0,4096})?\r\n")

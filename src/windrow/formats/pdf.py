@@ -28,6 +28,7 @@ from windrow.caps import (
     PDF_LINKS,
     PDF_PAGE_LINKS,
     PDF_PAGES,
+    PDF_TITLE,
     URL_CHARACTERS,
     Cap,
     Excess,
@@ -49,7 +50,6 @@ _MIN_TITLE_LETTERS = 4  # the fewest letters and digits of a title
 _MAX_PIECES = 40  # pieces of the first page that are searched for its title
 _MAX_BOOKMARKS = PDF_BOOKMARKS.number  # entries of the table of contents
 _MAX_BOOKMARK_LEVELS = PDF_BOOKMARK_LEVELS.number
-_MAX_TEXT_CHARACTERS = 2_048  # characters of one metadata field, title, link's text or line of the head
 _PDF_DATE = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:Z|([+-])(\d\d)'?(\d\d)?'?)?", re.ASCII)
 _PASSWORD_ERROR = 4  # FPDF_ERR_PASSWORD
 _ACTION_URI = 3  # PDFACTION_URI
@@ -144,9 +144,12 @@ def read_pages(raw: bytes, limits: Limits = _LIMITS) -> PdfPages:
                 head_lines.extend(_find_head(text_page))
 
         pages, faults, left_out = _read_texts(document, limits, add_head)
-        title = _clean(_read_metadata(document, b"Title"))
+        title = _read_metadata(document, b"Title")
+        left_out = (*left_out, *PDF_TITLE.find_excess(len(title)))
         created = read_pdf_time(_read_metadata(document, b"CreationDate"))
-        return PdfPages(title, created, len(document), pages, head_lines, left_out, *faults, _name_unread(document))
+        return PdfPages(
+            _clean(title), created, len(document), pages, head_lines, left_out, *faults, _name_unread(document)
+        )
 
 
 def draw_first_page(raw: bytes, width: int, height: int) -> bytes:
@@ -216,9 +219,11 @@ def _read_document(document: PdfDocument, limits: Limits) -> Pdf:
     pages, faults, excess = _read_texts(document, limits, add_links)
     contents, left_out[PDF_BOOKMARK_LEVELS] = _read_contents(document)
     left_out[PDF_BOOKMARKS] = max(0, len(contents) - _MAX_BOOKMARKS)
+    title, subject = _read_metadata(document, b"Title"), _read_metadata(document, b"Subject")
+    left_out[PDF_TITLE] = sum(excess.number for text in (title, subject) for excess in PDF_TITLE.find_excess(len(text)))
     return Pdf(
-        title=_clean(_read_metadata(document, b"Title")),
-        subject=_clean(_read_metadata(document, b"Subject")),
+        title=_clean(title),
+        subject=_clean(subject),
         language=_read_language(document),
         created=read_pdf_time(_read_metadata(document, b"CreationDate")),
         modified=read_pdf_time(_read_metadata(document, b"ModDate")),
@@ -444,7 +449,7 @@ def _read_language(document: PdfDocument) -> str:
 
 
 def _clean(text: str) -> str:
-    return " ".join(replace_controls(text[:_MAX_TEXT_CHARACTERS]).split())
+    return " ".join(replace_controls(text[: PDF_TITLE.number]).split())
 
 
 def read_pdf_time(text: str) -> int | None:

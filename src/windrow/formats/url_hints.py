@@ -16,7 +16,7 @@ from urllib.parse import urljoin
 from isal import isal_zlib
 from lxml import etree
 
-from windrow.caps import JSON_FEED_BYTES, SITEMAP_BYTES, SITEMAP_ENTRIES
+from windrow.caps import GZIP_MEMBERS, JSON_FEED_BYTES, SITEMAP_BYTES, SITEMAP_ENTRIES
 from windrow.errors import StepError
 from windrow.formats import xml
 from windrow.formats.http import read_media_type
@@ -204,7 +204,6 @@ def join_address(base: str, address: str) -> str:
 GZIP = b"\x1f\x8b"
 """The bytes with which gzip begins."""
 _INFLATE_ERROR = cast("type[Exception]", isal_zlib.error)
-_MAX_GZIP_MEMBERS = 1_000  # a gzip file with this many members is refused
 _BLANKS = b" \t\r\n"
 _LIMITS = Limits(member_size=MAX_BYTES, elements=1_000_000)
 _KIND_BY_ROOT = {
@@ -351,7 +350,7 @@ def inflate_gzip(content: bytes) -> tuple[bytes, bytes]:
     """
     inflated = bytearray()
     remaining = content
-    for _ in range(_MAX_GZIP_MEMBERS):
+    for _ in range(GZIP_MEMBERS.number + 1):
         if not remaining.startswith(GZIP):
             break
         stream = isal_zlib.decompressobj(wbits=31)
@@ -365,5 +364,5 @@ def inflate_gzip(content: bytes) -> tuple[bytes, bytes]:
             raise StepError("the gzip data ends too early", Reason.TRUNCATED)
         remaining = stream.unused_data
     else:
-        raise StepError(f"the gzip data has more than {_MAX_GZIP_MEMBERS - 1} members", Reason.TOO_LARGE)
+        raise StepError(f"the gzip data has more than {GZIP_MEMBERS.number} members", Reason.TOO_LARGE)
     return bytes(inflated), remaining

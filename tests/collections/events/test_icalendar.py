@@ -11,6 +11,7 @@ import pytest
 from tests.collections.events.place import calendar, configured, event
 from tests.collections.events.reader import VISITED, parser, read
 from windrow.collections.events.discover import CUT_SERIES, follow
+from windrow.collections.events.parser import SkippedPart
 from windrow.contract import Answer, Request
 from windrow.reasons import Reason
 
@@ -56,6 +57,15 @@ def test_of_many_zones_of_a_calendar_each_is_read_and_a_broken_one_costs_no_othe
     (read_event,), unread = read(text, "icalendar")
     assert unread == []
     assert (read_event.value["datetime"], read_event.value.get("time_note")) == ("2026-09-15T04:00:00Z", None)
+
+
+def test_zones_beyond_the_cap_are_counted():
+    zones = "\r\n".join(f"BEGIN:VTIMEZONE\r\nTZID:Zone {number}\r\nEND:VTIMEZONE" for number in range(502))
+    text = calendar(
+        event("a", ";TZID=Zone 501:20260915T090000"), event("b", ":20260915T090000Z"), head=f"VERSION:2.0\r\n{zones}"
+    )
+    _, unread = read(text, "icalendar")
+    assert unread == [SkippedPart(Reason.CAPPED, "more than 500 time zones of a calendar", number=2)]
 
 
 def test_the_zone_of_an_event_is_its_own_where_it_names_one():
@@ -364,7 +374,7 @@ def test_a_missing_or_long_title_and_a_line_that_cannot_be_read_are_noted():
         event("d", ":20260915T090000Z", "x" * 1000),
     )
     read_events, unread = read(text, "icalendar")
-    assert unread == []
+    assert unread == [SkippedPart(Reason.CAPPED, "more than 1,000 characters of an event's title", number=1)]
     assert [read_event.value.get("title_note") for read_event in read_events] == [
         None, "the source writes no title", "the source writes 1,001 characters; only 1,000 are kept", None,
     ]  # fmt: skip

@@ -7,6 +7,7 @@ import random
 import pytest
 
 from tests.collections.pages.sheet import lines, paper, pdf
+from windrow.caps import PDF_TITLE
 from windrow.collections.pages.reading import PageDocument, read
 from windrow.formats import pdf as portable
 from windrow.model import Limits
@@ -198,3 +199,9 @@ def test_a_hundred_damaged_documents_end_in_a_document_or_a_reason() -> None:
             )
         page = read_page(b"%PDF-" + bytes(raw[5:]))
         assert page.pile.text or {finding.kind for finding in page.findings} <= {"corrupt", "no_text", "encrypted"}
+
+
+def test_a_title_beyond_its_cap_is_cut_and_counted() -> None:
+    page = read_page(paper(FIRST, title="tea " * 600))
+    assert len(page.description.title or "") <= PDF_TITLE.number
+    assert [(excess.cap, excess.number) for excess in page.left_out] == [(PDF_TITLE, 2_400 - PDF_TITLE.number)]

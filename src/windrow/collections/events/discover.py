@@ -47,6 +47,7 @@ from windrow.reasons import Reason, reason_of_status
 _NOT_EVENTS = frozenset({Reason.PLACEHOLDER, Reason.WRONG_ENCODING, Reason.NOT_VALID, Reason.UNSUPPORTED})
 """Reasons for parts of a document behind which there is no event, or one that is read with less than it has."""
 
+_COUNTED_APART = frozenset({Reason.NOT_WANTED, Reason.CAPPED})  # their counts are not findings of each answer
 _CHECKED_FIELDS = ("description", "end_datetime", "event_url", "location")
 _MIN_ANSWERS = 3
 """The number of consecutive responses that must have had events before a change counts as drift."""
@@ -184,7 +185,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     except StepError as error:
         return FollowResult(skip=error.reason, findings=(Finding(error.reason.class_name, str(error)),))
     offers = {part.uid: Offering(part.uid) for part in parts if isinstance(part, ReadEvent | WithdrawnEvent)}
-    skipped = [part for part in parts if isinstance(part, SkippedPart) and part.reason is not Reason.NOT_WANTED]
+    skipped = [part for part in parts if isinstance(part, SkippedPart) and part.reason not in _COUNTED_APART]
     faults = (Finding(part.reason.class_name, part.message, Level.WARN) for part in skipped)
     findings = [*faults, *next_page.findings]
     is_complete = lists_all_events(parser, document.rules)

@@ -171,10 +171,12 @@ class SkippedPart(NamedTuple):
     """A part of a document that was not read as an event, and the reason.
 
     `key` is the source's id for the event; it is empty if the id is not known. `read_document` replaces it with the
-    uid. `series` is the id of the series to which the event belongs, or that it is; then `key` is empty.
+    uid. `series` is the id of the series to which the event belongs, or that it is; then `key` is empty. If the reason
+    is CAPPED, the events are read without `number` things, and `message` is the rule of the cap.
     """
 
     reason: Reason
     message: str
     key: str = ""
     series: str = ""
+    number: int = 1

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import date, datetime, timedelta
 from typing import Any, NamedTuple
 
-from windrow.caps import EVENT_TEXTS, EVENT_TITLE
+from windrow.caps import EVENT_TEXTS, EVENT_TITLE, Excess
 from windrow.collections.events.collection import PARSER
 from windrow.collections.events.documents import MISSING, WITHDRAWN, end_of_event, web_address
 from windrow.collections.events.parser import (
@@ -88,6 +88,8 @@ def read_document(
         key = part.key.strip()
         # If several events share the id, it is not known which of them the part is.
         yield part._replace(key=uids.plain_uid(key) if key in ids and not uids.is_shared(key) else "")
+    if cut_characters := sum(excess.number for event in events for excess in _find_title_excess(event.title)):
+        yield SkippedPart(Reason.CAPPED, EVENT_TITLE.rule, number=cut_characters)
     built_events: list[tuple[str, dict[str, Any], dict[str, Any]]] = []
     for event in events:
         source_id = event.id.strip() if event.id.strip() in ids else ""
@@ -244,10 +246,13 @@ def uid_prefix(parser: EventParser) -> str:
 
 def _describe_title(title: str) -> str:
     """Return a note for an event without a title, or with one that is too long; empty for any other title."""
-    length = len(_join_words(title))
-    if length > MAX_LINE_CHARACTERS:
-        return f"the source writes {length:,} characters; only {MAX_LINE_CHARACTERS:,} are kept"
-    return "" if length else "the source writes no title"
+    if _find_title_excess(title):
+        return f"the source writes {len(_join_words(title)):,} characters; only {MAX_LINE_CHARACTERS:,} are kept"
+    return "" if title.replace("\x00", " ").strip() else "the source writes no title"
+
+
+def _find_title_excess(title: str) -> tuple[Excess, ...]:
+    return EVENT_TITLE.find_excess(len(_join_words(title))) if len(title) > MAX_LINE_CHARACTERS else ()
 
 
 def _join_words(text: str) -> str:
@@ -307,7 +312,8 @@ def read_events(task: Task) -> list[Observation | Skip]:
             observations.append(Observation(part.uid, None))
         elif part.reason is not Reason.NOT_WANTED:  # such parts are counted when the answer is followed
             skipped += 1
-            observations.append(Skip(part.reason, part.key or f"{parser.name}/part {skipped}", part.message))
+            key = "" if part.reason is Reason.CAPPED else part.key or f"{parser.name}/part {skipped}"
+            observations.append(Skip(part.reason, key, part.message, part.number))
     return observations
 
 

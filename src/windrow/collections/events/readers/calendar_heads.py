@@ -77,13 +77,14 @@ class CalendarHead(NamedTuple):
 
     `is_cancelled` means that it cancels them. `zone` is the zone for their times without a zone of their own, or None.
     `has_unknown_zone` means that the VCALENDAR names such a zone, but the zone is not known. `zones` are the texts of
-    its VTIMEZONEs, which are for its own events alone.
+    its VTIMEZONEs, which are for its own events alone, without the last `zones_left_out` ones.
     """
 
     is_cancelled: bool = False
     zone: ZoneInfo | None = None
     has_unknown_zone: bool = False
     zones: tuple[str, ...] = ()
+    zones_left_out: int = 0
 
 
 class EventText(NamedTuple):
@@ -114,16 +115,17 @@ def read_head(properties: str) -> CalendarHead:
     r"""Return the head of a VCALENDAR from its text without VEVENTs.
 
     >>> read_head("BEGIN:VCALENDAR\r\nX-WR-TIMEZONE:America/\r\n Chicago\r\n")
-    CalendarHead(is_cancelled=False, zone=zoneinfo.ZoneInfo(key='America/Chicago'), has_unknown_zone=False, zones=())
+    CalendarHead(is_cancelled=False, zone=zoneinfo.ZoneInfo(key='America/Chicago'), has_unknown_zone=False, zones=(),
+        zones_left_out=0)
     """
     unfolded = LINE_FOLD.sub("", properties)
     is_cancelled, line = _CANCEL_LINE.search(unfolded) is not None, _ZONE_LINE.search(unfolded)
     name = line[1].strip(' \t"') if line else ""
     zone = zone_of(name) or _zone_of_windows(name) if name else None
-    zones = tuple(
-        match[0].rstrip("\r") for match in islice(_ZONE_COMPONENT.finditer(properties), CALENDAR_ZONES.number)
-    )
-    return CalendarHead(is_cancelled, zone, has_unknown_zone=bool(name) and zone is None, zones=zones)
+    components = _ZONE_COMPONENT.finditer(properties)
+    zones = tuple(match[0].rstrip("\r") for match in islice(components, CALENDAR_ZONES.number))
+    has_unknown_zone, zones_left_out = bool(name) and zone is None, sum(1 for _ in components)
+    return CalendarHead(is_cancelled, zone, has_unknown_zone, zones, zones_left_out)
 
 
 def _zone_of_windows(name: str) -> ZoneInfo | None:

@@ -11,7 +11,7 @@ from itertools import islice
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from windrow.caps import EVENT_REPETITIONS
+from windrow.caps import CALENDAR_ZONES, EVENT_REPETITIONS
 from windrow.collections.events.parser import RawEvent, SkippedPart, SourceDocument, describe_left_out
 from windrow.collections.events.readers.by_fields import count_invalid_bytes, decode_text
 from windrow.collections.events.readers.calendar_heads import (
@@ -76,8 +76,8 @@ def read_icalendar(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]
     """Yield the events of a calendar, and SkippedParts for what is not used.
 
     There is one SkippedPart for each event that cannot be read or has a later revision, one for each event with more
-    than MAX_REPETITIONS, one for all events beyond `most_events`, and one if the calendar is truncated. Raise StepError
-    if the document is not a calendar.
+    than MAX_REPETITIONS, one for all events beyond `most_events`, one for all zones beyond CALENDAR_ZONES, and one if
+    the calendar is truncated. Raise StepError if the document is not a calendar.
     """
     charset = None if "charset" in document.media.lower() else CHARSET_PARAMETER.search(document.content)
     text = decode_text(document.content, charset[1].decode("ascii") if charset else document.media)
@@ -86,6 +86,9 @@ def read_icalendar(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]
     yield from count_invalid_bytes(document.content, text)
     define_zones(())
     event_texts = list(split_calendars(text))
+    zones_left_out = {id(event_text.calendar): event_text.calendar.zones_left_out for event_text in event_texts}
+    if left_out := sum(zones_left_out.values()):
+        yield SkippedPart(Reason.CAPPED, CALENDAR_ZONES.rule, number=left_out)
     event_count, max_events = len(event_texts), document.parser.most_events
     if event_count > max_events:
         event_texts.sort(key=lambda event_text: _order_by_start(event_text.text, document.visited))
