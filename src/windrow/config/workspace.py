@@ -39,6 +39,7 @@ class RunSettings:
 
     fetchers: int
     readers: int
+    request_deadline: float  # seconds after which a run leaves its other addresses to the next one; 0: never
     every: float
     sandbox: bool  # whether the kernel restricts the processes that read or fetch documents
     group_reads: bool  # whether the group of the workspace may read the files that are written in it

@@ -257,6 +257,7 @@ class HarvestRun:
     archive_settings: ArchiveSettings | None = None
     session_requests: SessionRequests = field(default_factory=SessionRequests)
     part_folder: Path = Path("parts")  # where the parts of a divided crawl leave addresses to each other
+    request_deadline: float = 0.0  # seconds after which addresses are left to the next run; 0: never
     lost_files: frozenset[str] = frozenset()  # WARC files whose bytes must be received again to be kept
     failed: int = 0  # the number of tasks that failed
     received_bytes: dict[int, int] = field(default_factory=dict)  # by attempt, of the transfers in progress

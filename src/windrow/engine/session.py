@@ -141,6 +141,7 @@ class SessionSettings:
     group_reads: bool = False  # whether the group may read what is written
     part_folder: Path = Path("parts")  # where the parts of a divided crawl leave addresses to each other
     read_checkpoints: Callable[[Ledger], Mapping[str, int]] = lambda _: {}  # the last fact in each store
+    request_deadline: float = 0.0  # seconds after which a run leaves its other addresses to the next one; 0: never
 
 
 class Session:
@@ -249,6 +250,7 @@ class Session:
                 archive=settings.archive, limits=settings.limits, progress=self.progress,
                 stopping=lambda: self.stops, limit=limit, since=since, archive_settings=archive_settings,
                 session_requests=self._requested_before, part_folder=settings.part_folder, lost_files=self._lost_files,
+                request_deadline=settings.request_deadline,
             )  # fmt: skip
             try:
                 self._run_phases(run, phases, fetch=fetch)

@@ -118,6 +118,12 @@ WORKSPACE_SETTINGS = (
         "run.sandbox", SWITCH, True, "whether the kernel restricts readers to reading, and fetchers to the archive"
     ),
     Setting("run.group_reads", SWITCH, False, "whether the group of the workspace's folders may read their new files"),
+    Setting(
+        "run.request_deadline",
+        DURATION,
+        "24 h",
+        "time for the requests of each crawled collection; the next run requests the other addresses; 0: no limit",
+    ),
     Setting("run.every", DURATION, 0, "run again after this time; 0: run once", "--every"),
     Setting("run.notify", COMMAND, "", "command that gets every session's summary, as JSON on standard input"),
 )

@@ -17,6 +17,7 @@ from windrow.digest import hash64
 from windrow.engine.captures.shared_answers import SharedAnswers
 from windrow.engine.crawl.archiving_client import RedirectChains
 from windrow.engine.crawl.part_exchange import PartExchange
+from windrow.engine.crawl.request_time import RequestTime
 from windrow.engine.crawl.source_tally import SourceTally, close_tallies, has_failed
 from windrow.engine.fetchers.message import AttemptEnded, BatchBroken, BatchEnded, CrawlOrigin, Event
 from windrow.engine.listed.connection_pool import MAX_WALK_PAUSE
@@ -86,7 +87,10 @@ class CrawlDispatcher:
         self._walks: dict[int, _Host] = {}  # by the number of the walk
         self._share = MAX_PER_HOST  # the maximum number of addresses of one host that a fetcher has at a time
         self._host_numbers: dict[tuple[str, str], int] = {}  # by source and origin
-        self._settings = {name: _hash_settings(source) for name, source in self._sources.items()}
+        self._settings = {  # hashes of what may decide which links of a page are followed
+            name: hash64(f"{version('windrow')} {source.site.agent} {sorted(source.options.items())}")
+            for name, source in self._sources.items()
+        }
         learned = {name: run.ledger.requests.learned(run.collection.name, name) for name in self._sources}
         self._former_settings = {name: learned[name].get(SETTINGS) for name in self._sources}
         for host in run.ledger.addresses.hosts_crawled(run.collection.name):
@@ -108,14 +112,16 @@ class CrawlDispatcher:
         self._in_hand = 0  # addresses that fetchers have now, of all hosts
         self._handed_out = 0  # addresses sent to fetchers so far
         self._halted = False
+        self._request_time = RequestTime(run)
 
     def run(self) -> None:
-        """Crawl until no address is due, the run's limit is reached, or the run is stopped."""
+        """Crawl until no address is due, the run's limit or deadline is reached, or the run is stopped."""
         run = self._run
         self._store_seeds()
         run.progress.begin("crawling")
         while True:
-            if not run.stopping():
+            is_ending = run.stopping() or self._request_time.check()
+            if not is_ending:
                 self._hand_out_more()
                 if self._follower is not None:
                     self._follower.submit_next()
@@ -123,7 +129,7 @@ class CrawlDispatcher:
                 self._halted = True
                 run.fetchers.halt()
             has_work = self._in_hand or (self._follower and self._follower.in_progress)
-            if not has_work and (run.stopping() or not self._await_services()):
+            if not has_work and (is_ending or not self._await_services()):
                 break
             self._record_progress()
             run.tick()
@@ -225,6 +231,7 @@ class CrawlDispatcher:
     def _close_tasks(self, error: BaseException | None) -> None:
         if self._part_exchange is not None and error is None:
             self._part_exchange.hand_over(self._tallies)
+        self._request_time.count_late(self._tallies, self._began)
         endless = [(host.source.name, host.origin, host.number) for host in self._hosts.values() if host.is_endless]
         close_tallies(self._run, self._crawl, self._tallies, endless, error)
 
@@ -491,8 +498,3 @@ def _make_job(
         body=ArchivePlace(due.warc, due.offset, due.length),
         unread_links=due.unread_links,
     )
-
-
-def _hash_settings(source: Source) -> int:
-    """Return a hash of the settings that may decide which links of a page are followed, and of windrow's version."""
-    return hash64(f"{version('windrow')} {source.site.agent} {sorted(source.options.items())}")

@@ -242,3 +242,4 @@ class FetcherPool:
                 member.process.join()
             member.pipe.close()
         self._members.clear()
+        self._halted = False
