@@ -355,6 +355,7 @@ def test_each_database_of_drops_has_a_password_of_its_own(root: Path) -> None:
     (root / "windrow.toml").write_text('[drops]\nstore_secret = "env:STORE"\ntracker_secret = "env:TRACKER"\n')
     drops = load(root, {}).sections["drops"]
     assert [database.secret.place for database in (drops.store, drops.tracker)] == ["env:STORE", "env:TRACKER"]
+    assert load(root, {}).secret_variables == ("STORE", "TRACKER")
 
 
 def test_a_mistyped_variable_is_refused_and_a_foreign_one_is_not(root: Path) -> None:

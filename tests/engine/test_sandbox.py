@@ -1,8 +1,11 @@
 """Processes that read documents: what the kernel refuses them, and what the engine refuses to unpickle."""
 
 import json
+import os
 import pickle
 import struct
+import subprocess
+import sys
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
@@ -81,6 +84,21 @@ def test_a_worker_has_no_rights_but_to_read_captures(tmp_path, has_sandbox):
 def test_the_setting_gives_a_worker_all_rights(tmp_path):
     readings = read_words(tmp_path, ["read passwd", "write", "execute"], sandbox=False)
     assert [reading.reason for reading in readings] == [None, None, None]
+
+
+def test_a_worker_does_not_have_the_secrets_of_the_environment(tmp_path):
+    (reading,) = read_words(tmp_path, ["read a variable"], sandbox=False)
+    assert reading.reason is None
+    (reading,) = read_words(tmp_path, ["read a variable"], secret_variables=("PATH", "NO_SUCH"), sandbox=False)
+    assert (reading.reason, reading.findings[0].kind) == (Reason.STEP_FAILED, "KeyError")
+
+
+def test_the_value_of_a_forgotten_variable_is_overwritten():
+    program = "from windrow.engine.steps.sandbox import forget_variables; forget_variables(['TOY_SECRET'])"
+    program += "; print(open('/proc/self/environ').read())"
+    output = subprocess.check_output([sys.executable, "-c", program], env=os.environ | {"TOY_SECRET": "hunter2"})
+    assert b"TOY_SECRET" in output
+    assert b"hunter2" not in output
 
 
 def test_given_files_may_be_read(tmp_path):

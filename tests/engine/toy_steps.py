@@ -43,6 +43,7 @@ ACTS: dict[str, Callable[[], object]] = {
     "eat": lambda: bytearray(8 << 30),
     "fail": fail,
     "read passwd": lambda: Path("/etc/passwd").read_bytes(),
+    "read a variable": lambda: os.environ["PATH"],
     "write": lambda: Path(tempfile.mkdtemp()).rmdir(),
     "connect": lambda: socket.create_connection(("127.0.0.1", 9), timeout=1),
     "execute": lambda: subprocess.run([sys.executable, "-V"], check=True),

@@ -135,7 +135,7 @@ class Windrow:
             self.config.user_agent,
             sandbox=run.sandbox, group_reads=run.group_reads, part_folder=self.config.part_folder,
             read_checkpoints=partial(read_checkpoints, self.config),
-            request_deadline=run.request_deadline,
+            request_deadline=run.request_deadline, secret_variables=self.config.secret_variables,
         )  # fmt: skip
 
     def ledger(self) -> Ledger:

@@ -67,6 +67,12 @@ class Workspace:
     sources: tuple[Source, ...]
     values: tuple[Value, ...]
 
+    @property
+    def secret_variables(self) -> tuple[str, ...]:
+        """The names of the environment variables that have secrets, of all settings and sources."""
+        places = (value.value.place for value in self.values if isinstance(value.value, Secret))
+        return tuple(sorted({place.removeprefix("env:") for place in places if place.startswith("env:")}))
+
     def source(self, name: str) -> Source | None:
         """Return the source with this name, or None if there is none."""
         return next((source for source in self.sources if source.name == name), None)

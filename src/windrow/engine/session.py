@@ -141,6 +141,7 @@ class SessionSettings:
     group_reads: bool = False  # whether the group may read what is written
     part_folder: Path = Path("parts")  # where the parts of a divided crawl leave addresses to each other
     read_checkpoints: Callable[[Ledger], Mapping[str, int]] = lambda _: {}  # the last fact in each store
+    secret_variables: tuple[str, ...] = ()  # environment variables that readers must not have
     request_deadline: float = 0.0  # seconds after which a run leaves its other addresses to the next one; 0: never
 
 
@@ -241,7 +242,7 @@ class Session:
             stack.enter_context(closing_all(lambda: fetchers.close(at_once=self.stops > 1)))
             config = WorkerConfig(
                 harvest.collection, settings.archive, settings.limits, harvest.resources,
-                _readable_paths(harvest, settings.archive), settings.sandbox,
+                _readable_paths(harvest, settings.archive), settings.sandbox, settings.secret_variables,
             )  # fmt: skip
             pool = Pool(config, settings.workers)
             stack.enter_context(closing_all(lambda: pool.close(at_once=self.stops > 1)))

@@ -70,6 +70,16 @@ def linked_files(folders: Iterable[Path]) -> list[Path]:
     ]
 
 
+def forget_variables(names: Iterable[str]) -> None:
+    """Remove environment variables of this process, and overwrite their values where it got them when it started."""
+    getenv = ctypes.CDLL(None).getenv
+    getenv.restype = ctypes.c_void_p
+    for name in names:
+        if value := getenv(os.fsencode(name)):
+            ctypes.memset(value, 0, len(ctypes.string_at(value)))
+        os.environ.pop(name, None)
+
+
 def restrict_process(readable: Iterable[Path]) -> Sandbox:
     """Let this process only read `readable` (files and folders), Python's own files and some files of the system.
 

@@ -23,7 +23,7 @@ from windrow.engine.plain_values import MessageRefused, pack_values
 from windrow.engine.requests.answers import FollowedAnswer, FollowJob, KeptAnswer, body_of, follow
 from windrow.engine.runtime import SharedNumbers, end_with_parent, lower_limit
 from windrow.engine.steps.nul_characters import replace_in_results
-from windrow.engine.steps.sandbox import restrict_process
+from windrow.engine.steps.sandbox import forget_variables, restrict_process
 from windrow.errors import ArchiveError, MissingExtra, StepError, WindrowError
 from windrow.formats.inflate import BLOCK_BYTES
 from windrow.formats.text import replace_lone_surrogates
@@ -66,6 +66,7 @@ class WorkerConfig(NamedTuple):
     resources: Mapping[str, Resource]
     readable: tuple[Path, ...] = ()  # files and folders outside the archive that it may read
     sandbox: bool = True  # whether the kernel forbids it anything else (`restrict_process`)
+    secret_variables: tuple[str, ...] = ()  # environment variables with secrets, which it must not have
 
 
 class CaptureReader:
@@ -276,6 +277,7 @@ def main(pipe: Pipe, config: WorkerConfig, current_job: SharedNumbers) -> None:
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     config = config._replace(limits=replace(config.limits, memory=_limit_memory(config.limits.memory)))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    forget_variables(config.secret_variables)
     if config.sandbox:
         restrict_process([config.folder, *config.readable])
     runner = JobRunner(config)

@@ -81,8 +81,9 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
             )
             links = tuple(linked_files([setup.archive]))
             config = WorkerConfig(
-                rebuilt.collection, setup.archive, setup.limits, rebuilt.resources, links, setup.sandbox
-            )
+                rebuilt.collection, setup.archive, setup.limits, rebuilt.resources, links, setup.sandbox,
+                setup.secret_variables,
+            )  # fmt: skip
             pool = Pool(config, setup.workers)
             first_step = rebuilt.collection.step_after(rebuilt.collection.members.kind)
             renumbering_store = RenumberingStore(rebuilt.store, session.ledger, ledger, session.number, first_step)

@@ -76,8 +76,10 @@ def try_address(workspace: Workspace | None, address: str) -> Iterator[TrialPart
         key = offer.key if offer else name
         reason = offer.reason if offer else None
         yield FetchedBytes(site.address(path), key, response.size, response.digest, round(seconds, 3), reason)
-        sandbox = workspace is None or workspace.run.sandbox
-        pool = Pool(WorkerConfig(setup.collection, Path(folder), setup.limits, setup.resources, sandbox=sandbox), 1)
+        config = WorkerConfig(setup.collection, Path(folder), setup.limits, setup.resources)
+        if workspace is not None:
+            config = config._replace(sandbox=workspace.run.sandbox, secret_variables=workspace.secret_variables)
+        pool = Pool(config, 1)
         try:
             yield from _TrialReader(setup, pool, response).read(key, is_document=offer is None)
         finally:
