@@ -18,6 +18,7 @@ from windrow.errors import StoreError, StoreUnreachable
 from windrow.stores.couchdb import CouchDocuments
 from windrow.stores.couchdb_connection import AnswerTooLarge, CouchConnection, ServerAddress
 from windrow.stores.documents import ALL_DOCUMENTS, DocumentDatabase, DocumentView, ViewRange
+from windrow.stores.time_limit import wait_while
 
 DECLARED = [DocumentDatabase("a", (DocumentView("all", ("at",)),))]
 Send = Callable[[socket.socket], None]
@@ -171,3 +172,18 @@ def test_changes_are_known_by_the_number_of_documents_if_the_list_of_changes_doe
             couch.change = lambda _, path, answer, info=info: (200, info) if path == "/a" else answer
             with pytest.raises(StoreError, match="not from CouchDB"):
                 store.state("a")
+
+
+@pytest.mark.parametrize("is_silent", [False, True])
+def test_a_stopped_run_does_not_wait_for_an_answer(monkeypatch: pytest.MonkeyPatch, is_silent: bool) -> None:
+    seconds = COUCHDB_ANSWER_SECONDS._replace(number=600)
+    monkeypatch.setattr("windrow.stores.couchdb_connection.COUCHDB_ANSWER_SECONDS", seconds)
+    began = time.monotonic()
+    with (
+        answering((lambda _: time.sleep(20)) if is_silent else drip_body) as connection,
+        wait_while(lambda: time.monotonic() < began + 1),
+    ):
+        for _ in range(2):
+            with pytest.raises(StoreUnreachable, match="the run is stopped"):
+                connection.send("GET", "/a", None)
+    assert time.monotonic() - began < 10

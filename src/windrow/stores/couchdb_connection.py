@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import io
+import select
 import ssl
 from collections.abc import Mapping
 from functools import partial
@@ -13,9 +14,10 @@ from typing import Any, NamedTuple
 
 from windrow.caps import COUCHDB_ANSWER_BYTES, COUCHDB_ANSWER_SECONDS
 from windrow.errors import StoreError, StoreUnreachable
-from windrow.stores.time_limit import limit_wait
+from windrow.stores.time_limit import limit_wait, may_wait
 
 _SILENCE_SECONDS = 60.0  # for which a server may send nothing
+_STEP_SECONDS = 0.5  # of a wait for bytes, after which is checked whether to wait further
 
 
 class AnswerTooLarge(StoreError):
@@ -43,9 +45,11 @@ class CouchConnection:
     def send(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
         """Send a request and return the status and the content of its answer.
 
-        Raises AnswerTooLarge, StoreUnreachable if the whole answer takes too long, and OSError or
+        Raises AnswerTooLarge, StoreUnreachable if the whole answer takes too long or the run is stopped, and OSError or
         `http.client.HTTPException` if the connection fails or the server sends nothing for a minute.
         """
+        if not may_wait():
+            raise self._make_stop_error(method, path)
         seconds = limit_wait(COUCHDB_ANSWER_SECONDS.number)
         deadline = monotonic() + seconds
         connection = self._open(min(seconds, _SILENCE_SECONDS))
@@ -56,6 +60,9 @@ class CouchConnection:
             with connection.getresponse() as response:
                 # One byte more, by which an answer above the limit is recognized.
                 content = response.read(COUCHDB_ANSWER_BYTES.number + 1)
+        except _StoppedError:
+            self.close()
+            raise self._make_stop_error(method, path) from None
         except _TooSlowError:
             self.close()
             message = f"{self._server.host}: {method} {path[:200]}: no whole answer within {seconds:.0f} seconds"
@@ -66,6 +73,10 @@ class CouchConnection:
         if response.length:  # `read` with a size does not say that the connection ended early
             raise http.client.IncompleteRead(content, response.length)
         return response.status, content
+
+    def _make_stop_error(self, method: str, path: str) -> StoreUnreachable:
+        message = f"{self._server.host}: {method} {path[:200]}: its answer is not awaited, since the run is stopped"
+        return StoreUnreachable(message, hint="windrow run continues")
 
     def _open(self, timeout: float) -> http.client.HTTPConnection:
         host, port, secure = self._server
@@ -89,6 +100,10 @@ class _TooSlowError(Exception):
     """The time for an answer is over. It is not an OSError, after which a request is sent again."""
 
 
+class _StoppedError(_TooSlowError):
+    """The run was stopped during an answer."""
+
+
 class _TimedResponse(http.client.HTTPResponse):
     """A response of which every byte, also of its head, has to arrive before a deadline."""
 
@@ -108,16 +123,34 @@ class _TimedReader(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int | None:
-        remaining = self._deadline - monotonic()
-        if remaining <= 0:
-            raise _TooSlowError
-        self._socket.settimeout(min(remaining, _SILENCE_SECONDS))
+        self._await_bytes()
+        self._socket.settimeout(
+            max(0.1, min(self._deadline - monotonic(), _SILENCE_SECONDS))
+        )  # TLS may need more bytes
         try:
             return self._raw.readinto(buffer)
         except TimeoutError:
             if monotonic() >= self._deadline:
                 raise _TooSlowError from None
             raise
+
+    def _await_bytes(self) -> None:
+        """Wait for bytes in short steps, since the run may be stopped."""
+        silence_end = monotonic() + _SILENCE_SECONDS
+        poller = select.poll()
+        poller.register(self._socket, select.POLLIN)
+        while True:
+            if not may_wait():
+                raise _StoppedError
+            if monotonic() >= self._deadline:
+                raise _TooSlowError
+            if isinstance(self._socket, ssl.SSLSocket) and self._socket.pending():
+                return
+            milliseconds = 1000 * min(_STEP_SECONDS, max(0.0, self._deadline - monotonic()))
+            if poller.poll(milliseconds):
+                return
+            if monotonic() >= silence_end:
+                raise TimeoutError("the server sends nothing")
 
     def close(self) -> None:
         self._raw.close()

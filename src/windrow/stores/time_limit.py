@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import inf
 from time import monotonic
+
+STOP_SECONDS = 5.0
+"""The time for which a server is awaited after the run was stopped."""
 
 _thread = threading.local()
 
@@ -19,6 +22,33 @@ def time_limit(until: float) -> Iterator[None]:
         yield
     finally:
         _thread.until = inf
+
+
+@contextmanager
+def wait_while(may_wait: Callable[[], bool]) -> Iterator[None]:
+    """In the block, in this thread, let servers not be waited for soon after `may_wait` returns False: the run is stopped.
+
+    It is called again and again during a wait, and may show progress. A server that answers within STOP_SECONDS can
+    still complete what is in progress.
+    """
+    stopped_at = inf
+
+    def may_wait_longer() -> bool:
+        nonlocal stopped_at
+        if not may_wait():
+            stopped_at = min(stopped_at, monotonic())
+        return monotonic() <= stopped_at + STOP_SECONDS
+
+    _thread.may_wait = may_wait_longer
+    try:
+        yield
+    finally:
+        del _thread.may_wait
+
+
+def may_wait() -> bool:
+    """Return whether this thread may wait for a server, by the function of its block."""
+    return getattr(_thread, "may_wait", lambda: True)()
 
 
 def is_over() -> bool:

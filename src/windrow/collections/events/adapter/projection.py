@@ -32,6 +32,7 @@ from windrow.ledger import Ledger
 from windrow.model import Limits, Source
 from windrow.stores.documents import DocumentStore
 from windrow.stores.late_attempts import LateAttemptStore, RefusedDocument
+from windrow.stores.time_limit import wait_while
 
 FOREIGN_DOCUMENTS_HINT = (
     "if the databases belong to this workspace: windrow replay events, which writes all documents again and removes"
@@ -71,7 +72,8 @@ class EventProjection:
         that others removed or changed since the last run, or that a replication left in conflict. Raise StoreError if
         the documents were made from other records.
         """
-        self._write_all(pulse)
+        with wait_while(pulse):
+            self._write_all(pulse)
         return Derived(self._summarize(), self._describe_refused(), self._logs.failed)
 
     def _write_all(self, pulse: Callable[[], bool]) -> None:
