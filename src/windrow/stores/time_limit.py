@@ -26,7 +26,7 @@ def time_limit(until: float) -> Iterator[None]:
 
 @contextmanager
 def wait_while(may_wait: Callable[[], bool]) -> Iterator[None]:
-    """In the block, in this thread, let servers not be waited for soon after `may_wait` returns False: the run is stopped.
+    """In the block, in this thread, let servers not be awaited much longer once `may_wait` returns False.
 
     It is called again and again during a wait, and may show progress. A server that answers within STOP_SECONDS can
     still complete what is in progress.
