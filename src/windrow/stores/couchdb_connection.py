@@ -124,9 +124,8 @@ class _TimedReader(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int | None:
         self._await_bytes()
-        self._socket.settimeout(
-            max(0.1, min(self._deadline - monotonic(), _SILENCE_SECONDS))
-        )  # TLS may need more bytes
+        # The bytes of a TLS record may still be incomplete.
+        self._socket.settimeout(max(0.1, min(self._deadline - monotonic(), _SILENCE_SECONDS)))
         try:
             return self._raw.readinto(buffer)
         except TimeoutError:
