@@ -293,6 +293,10 @@ WEB_CHANGES = _cap(
     "WEB_CHANGES", 500, "changes that a page of the web view counts, or looks for words in", "time of a page",
     "the page says so and leads to the older ones",
 )  # fmt: skip
+WEB_FEED_CHANGES = _cap(
+    "WEB_FEED_CHANGES", 5_000, "changes that a feed of the web view looks for words in", "time of a page",
+    "the feed leads to the older ones (`next`)",
+)  # fmt: skip
 WEB_RESULTS = _cap(
     "WEB_RESULTS", 1_000, "results of a search that the web view pages through", "time of a search", "it is refused"
 )

@@ -54,15 +54,20 @@ def list_changes(events: list[tuple[int, str, int]], **window: Any) -> list[tupl
         ([(1, "A", 1), (2, "missing", 2), (3, "missing", 3), (4, "missing", 4)], [(1, "new"), (3, "gone")]),
         ([(1, "A", 1), (2, "gone", 2), (3, "A", 3)], [(1, "new"), (2, "gone"), (3, "new")]),
         ([(1, "A", 1), (2, "move", 2), (3, "gone", 3)], [(1, "new"), (2, "changed")]),
+        (
+            [(1, "A", 1), (2, "B", 2), (2, "A", 3), (4, "B", 4)],
+            [(1, "new"), (2, "changed"), (2, "changed"), (4, "changed")],
+        ),
+        ([(1, "A", 1), (2, "gone", 2), (2, "B", 3)], [(1, "new"), (2, "changed")]),
         ([(1, "move", 1)], []),
         ([(1, "refresh", 1), (2, "gone", 2)], [(1, "new"), (2, "gone")]),
         ([(1, "A", 1), (2, "refresh", 2), (3, "A", 3)], [(1, "new"), (2, "changed"), (3, "changed")]),
     ],
 )
 def test_what_is_told_of_a_page_is_new_changed_and_gone_once(events, kinds) -> None:
-    assert list_changes(events, since=0) == kinds
+    assert list_changes(events, period=(0, None)) == kinds
     assert [
-        change for attempt in range(9) for change in list_changes(events, since=0, shown_by=(attempt, attempt))
+        change for attempt in range(9) for change in list_changes(events, period=(0, None), shown_by=(attempt, attempt))
     ] == kinds
 
 
@@ -71,7 +76,8 @@ def test_only_what_the_window_saw_is_told() -> None:
     assert list_changes(events, attempts=(3, 3)) == [(3, "gone")]
     assert list_changes(events, attempts=(4, 4)) == [], "it ended before, and is not gone again"
     assert list_changes(events, attempts=(5, 9)) == [(5, "new")]
-    assert list_changes(events, since=4) == [(5, "new")]
+    assert list_changes(events, period=(4, None)) == [(5, "new")]
+    assert list_changes(events, period=(1, 3)) == [(1, "new")]
 
 
 def test_two_attempts_within_a_second_tell_what_both_saw_once() -> None:
@@ -80,7 +86,7 @@ def test_two_attempts_within_a_second_tell_what_both_saw_once() -> None:
     assert list_changes(events, attempts=(2, 2)) == []
     assert list_changes(events, attempts=(3, 3)) == [(3, "gone")]
     assert list_changes(events, attempts=(4, 4)) == []
-    assert list_changes(events, since=1) == list_changes(events, attempts=(1, 4)) == [(1, "new"), (3, "gone")]
+    assert list_changes(events, period=(1, None)) == list_changes(events, attempts=(1, 4)) == [(1, "new"), (3, "gone")]
 
 
 def test_a_list_of_changes_is_a_feed_that_xml_can_hold() -> None:

@@ -14,8 +14,6 @@ from lxml import html
 import windrow
 from tests.web.farm import get, warc_record
 from tests.web.homes import ADDRESS, event, observed
-from windrow.adapters.adapter import SourceChange
-from windrow.app.changes import identify_changes
 from windrow.collections.events.adapter import home as events_home
 from windrow.collections.events.adapter.databases import open_databases
 from windrow.collections.pages.adapter import home
@@ -198,13 +196,6 @@ def test_a_capture_is_downloaded_in_pieces_and_never_packed(town) -> None:
     assert get(town, f"/captures/{capture}/download", if_none_match=reply.fields["etag"]).status == 304
     head = get(town, f"/captures/{capture}/download", "HEAD")
     assert (head.body, head.fields["content-length"]) == (b"", reply.fields["content-length"])
-
-
-def test_changes_of_one_second_have_ids_of_their_own() -> None:
-    at = datetime(2026, 11, 21, tzinfo=UTC)
-    changes = [SourceChange(at, "town", "pages", "changed", "key", "", text) for text in ("a -> b", "b -> c")]
-    ids = [text for _, text in identify_changes(changes)]
-    assert ids == ["changed 2026-11-21T00:00:00+00:00 town key", "changed 2026-11-21T00:00:00+00:00 town key  b -> c"]
 
 
 def test_a_collection_that_is_none_is_refused_and_the_end_of_a_day_includes_it(town) -> None:

@@ -159,7 +159,7 @@ def test_a_page_counts_and_looks_through_a_bounded_number_of_changes_and_leads_o
     monkeypatch.setattr(pages, "WEB_CHANGES", WEB_CHANGES._replace(number=4))
     monkeypatch.setattr(app_changes, "_READ_AT_ONCE", 2)
     target, seen = "/changes.json?since=2026-01-02&q=ferry", []
-    assert "Of more than 500 changes" in get(view, target.replace(".json", "")).text
+    assert "of the newest 4 changes have these words" in get(view, target.replace(".json", "")).text
     page = {"next": ""}
     for _ in range(20):
         page = get(view, f"{target}&cursor={page['next']}").json

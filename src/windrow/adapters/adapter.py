@@ -208,14 +208,19 @@ class Window(NamedTuple):
 
     A session may also write what an earlier session received but did not write because it was stopped. If `since` is
     given, changes that listings and responses from this time on show are listed too. If `lines` is true, the changed
-    lines of each changed text are included. Of all these, only those with a `fact` in `shown_by` (first, last) are
-    listed.
+    lines of each changed text are included. Of all these, only those with a `fact` in `shown_by` (first, last), and
+    those before `until`, are listed.
     """
 
     since: datetime | None = None
     facts: tuple[int, int] | None = None
     lines: bool = False
     shown_by: tuple[int, int] = ALL_FACTS
+    until: datetime | None = None
+
+    def ends_by(self, time: datetime) -> bool:
+        """Return whether the window ends at a time or before it."""
+        return self.until is not None and self.until <= time
 
 
 class Adapter(Protocol):

@@ -53,6 +53,8 @@ def changes(
 
     for previous, version in store.written_versions(window.facts or ALL_FACTS, window.shown_by):
         at = attempt_time(version.attempt) or version.at
+        if window.ends_by(at):
+            continue
         value = version.value
         difference = describe_difference(previous.value, value) if version.change == CHANGED and previous else ""
         removed = removal.text if removal and removal.states(value) else ""

@@ -30,6 +30,7 @@ from windrow.adapters.selection import CountsSkipped
 from windrow.app.summary import ABOVE_EVERY_FACT, ContentCounts
 from windrow.config import Workspace
 from windrow.contract.registry import capable, installed
+from windrow.digest import digest
 from windrow.errors import StoreError, UsageError, WindrowError
 from windrow.formats.text import counted, xml_text
 from windrow.formats.url import has_web_scheme
@@ -75,6 +76,11 @@ def place_of(change: SourceChange) -> tuple[int, str, str, str, str, str]:
     return change.fact, change.source, change.key, change.kind, change.title, change.difference
 
 
+def identify(change: SourceChange) -> str:
+    """Return the digest that tells a change apart from all others, and that is the same in each list and feed."""
+    return digest(repr((change.at.astimezone(UTC).isoformat(), *place_of(change))).encode(errors="surrogatepass"))
+
+
 def newest_changes(
     workspace: Workspace,
     ledger: Ledger,
@@ -84,17 +90,18 @@ def newest_changes(
     kind: str = "",
     only: str = "",
     upto: int = ALL_FACTS[1],
+    until: datetime | None = None,
     unreadable: dict[str, str],
 ) -> Iterator[SourceChange]:
     """Yield the changes since a time in the order of `place_of`, the last first, and read few more than are asked for.
 
-    `only` is a collection, or empty for all. Changes that facts with numbers above `upto` show are left out. For the
-    other parameters, see `changes`.
+    `only` is a collection, or empty for all. Changes that facts with numbers above `upto` show are left out, and so are
+    those from `until` on. For the other parameters, see `changes`.
     """
     window = since_window(ledger, since)
     if window is None:
         return
-    window = window._replace(shown_by=(0, upto))
+    window = window._replace(until=until, shown_by=(0, upto))
     streams = [
         reader.read_backwards(window, unreadable)
         for reader in _readers(workspace, ledger, source, skip_broken=False)
@@ -269,7 +276,7 @@ def since_window(ledger: Ledger, since: datetime | None) -> Window | None:
 def listing_changes(ledger: Ledger, collection: str, window: Window) -> Iterator[SourceChange]:
     """Yield the changes in a collection's listings: those since `window.since`, or else those in `window.facts`."""
     for change in ledger.mirrors.changes(collection, _listing_facts(window)):
-        if window.since is not None and change.at < window.since:
+        if window.ends_by(change.at) or (window.since is not None and change.at < window.since):
             continue
         kind = NEW if change.event in {"listed", "refused"} else change.event
         difference = counted(change.size, "byte") if change.size is not None else ""
@@ -349,11 +356,11 @@ def format_atom(
         *(f'<link rel="{relation}" href="{xml_text(address)}"/>' for relation, address in (links or {}).items()),
         "<author><name>windrow</name></author>",
     ]
-    for change, change_id in identify_changes(changes):
+    for change in changes:
         lines += [
             "<entry>",
             f"<title>{xml_text(f'{change.kind}: {change.title or change.key}')}</title>",
-            f"<id>{_make_urn(change_id)}</id>",
+            f"<id>{_make_urn(identify(change))}</id>",
             f"<updated>{_format_time(change.at)}</updated>",
             f'<category term="{xml_text(change.kind)}"/>',
             *([f'<link href="{xml_text(address)}"/>'] if (address := find_address(change)) else []),
@@ -361,20 +368,6 @@ def format_atom(
             "</entry>",
         ]
     return "\n".join([*lines, "</feed>", ""])
-
-
-def identify_changes(changes: Iterable[SourceChange]) -> Iterator[tuple[SourceChange, str]]:
-    """Yield each change with a text that no other has, and that is the same in each feed.
-
-    If a document changed several times in one second, the differences tell the changes apart from the second on.
-    """
-    known = set[str]()
-    for change in changes:
-        text = f"{change.kind} {change.at.astimezone(UTC).isoformat()} {change.source} {change.key}"
-        if text in known:
-            text = f"{text} {change.title} {change.difference}"
-        known.add(text)
-        yield change, text
 
 
 def format_html(changes: Iterable[SourceChange], name: str) -> str:

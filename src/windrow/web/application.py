@@ -18,7 +18,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from windrow.app import Windrow
-from windrow.app.changes import find_address, format_atom, identify_changes
+from windrow.app.changes import find_address, format_atom, identify
 from windrow.app.listening import ProxyHeader, check_token
 from windrow.app.session_details import SessionDetails
 from windrow.app.story import StoryAnswer
@@ -257,7 +257,7 @@ class _View:
         known = [parameter.name for parameter in CHANGES_PARAMETERS]
         refuse_unknown_parameters(request.query_params.multi_items(), known)
         query, asked = PageQuery(request.query_params, now()), dict(request.query_params)
-        value = await self._workers.run(lambda: pages.changes(self._workspace, query))
+        value = await self._workers.run(lambda: pages.feed(self._workspace, query))
         if value.unreadable:  # a reader that asks again later gets all entries
             raise StoreError(value.unreadable[0], hint="windrow check")
         path, since = request.url.path, value.since.isoformat() if value.since else ""
@@ -290,14 +290,14 @@ class _View:
         value, links = await self._feed(request)
         items = [
             {
-                "id": change_id,
+                "id": identify(change),
                 "title": f"{change.kind}: {change.title or change.key}",
                 "content_text": change.difference or change.source,
                 "date_published": change.at.astimezone(UTC).isoformat(),
                 "tags": [change.kind, change.collection, change.source],
                 **({"url": address} if (address := find_address(change)) else {}),
             }
-            for change, change_id in identify_changes(value.changes)
+            for change in value.changes
         ]
         title = f"{self._workspace.config.name}: what changed"
         feed = {

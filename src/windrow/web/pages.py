@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import mimetypes
-import re
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from datetime import datetime
 from io import BytesIO
-from itertools import islice
+from itertools import groupby, islice
+from operator import attrgetter
 from typing import BinaryIO, NamedTuple
 
 from windrow.adapters.adapter import ALL_FACTS, CHANGED, GONE, NEW, Comparison, SourceChange
 from windrow.adapters.search_answer import SearchAnswer
 from windrow.app import Windrow
 from windrow.app.captures import SessionEntry
-from windrow.app.changes import newest_changes, place_of
+from windrow.app.changes import identify, newest_changes
 from windrow.app.session_details import SessionDetails, SourceRun
 from windrow.app.session_progress import SessionProgress, running_session
 from windrow.app.status import SourceState, WorkspaceState
 from windrow.app.story import StoryAnswer
 from windrow.app.summary import ReasonCount, SessionSummary
-from windrow.caps import SHOWN_CAPTURE_BYTES, WEB_CHANGES, WEB_RESULTS
+from windrow.caps import SHOWN_CAPTURE_BYTES, WEB_CHANGES, WEB_FEED_CHANGES, WEB_RESULTS
 from windrow.content.charset import decode
 from windrow.contract.registry import names
 from windrow.errors import StepError, UsageError, WindrowError
@@ -30,7 +30,7 @@ from windrow.ledger.sessions import RuleCount
 from windrow.model import Limits
 from windrow.query.tree import is_time_prefix
 from windrow.reasons import Reason
-from windrow.web.query import BAD_CURSOR, PageQuery, write_cursor
+from windrow.web.query import Cursor, PageQuery
 from windrow.web.steady import keep_steady
 
 KINDS = (NEW, CHANGED, GONE)
@@ -83,7 +83,9 @@ class ChangesPage(NamedTuple):
     """A page of changes, the newest first; `next` is the cursor of the next page.
 
     `total` is the number of changes on this and the following pages, or None if they were not all read
-    (`caps.WEB_CHANGES`). `unreadable` says why the changes of a collection are left out.
+    (`caps.WEB_CHANGES`). `unreadable` says why the changes of a collection are left out. `looked_through` is the number
+    of changes that were read, and `matching` of those that have the words. If there are older ones, `read_to` is the
+    time of the last that was read.
     """
 
     since: datetime | None
@@ -92,6 +94,9 @@ class ChangesPage(NamedTuple):
     changes: tuple[SourceChange, ...]
     next: str
     unreadable: tuple[str, ...] = ()
+    looked_through: int = 0
+    matching: int = 0
+    read_to: datetime | None = None
 
 
 class SessionsPage(NamedTuple):
@@ -193,56 +198,70 @@ def changes(workspace: Windrow, query: PageQuery) -> ChangesPage:
     changes from there on, only the first `caps.WEB_CHANGES` are read; if the words are in fewer than a page shows, the
     next page goes on behind them.
     """
-    return keep_steady(workspace, f"changes {query}", lambda: _list_changes(workspace, query))
+    return keep_steady(workspace, f"changes {query}", lambda: _list_changes(workspace, query, WEB_CHANGES.number))
 
 
-def _list_changes(workspace: Windrow, query: PageQuery) -> ChangesPage:
+def feed(workspace: Windrow, query: PageQuery) -> ChangesPage:
+    """Return a page of `changes` for a feed reader, which may ask for no other: it is full if more changes match.
+
+    Of the changes, only the first `caps.WEB_FEED_CHANGES` are read.
+    """
+    most = WEB_FEED_CHANGES.number
+    return keep_steady(workspace, f"feed {query}", lambda: _list_changes(workspace, query, most, is_counted=False))
+
+
+def _list_changes(workspace: Windrow, query: PageQuery, most: int, *, is_counted: bool = True) -> ChangesPage:
+    """Look through at most `most` changes or, unless `is_counted`, only until the page is full."""
     since, until = query.time("since", "7d"), query.time("until", "", is_end=True)
     collection, words = query.choice("collection", names()), query.text("q").casefold().split()
     unreadable: dict[str, str] = {}
     source, kind, cursor = query.text("source"), query.choice("kind", KINDS), query.cursor()
-    upto = _read_fact(cursor) if cursor else ALL_FACTS[1]
+    matching: list[SourceChange] = []
+    looked_through, end = 0, None
     with workspace.open_ledger() as ledger:
         newest = newest_changes(
-            workspace.config, ledger, since, source=source, kind=kind, only=collection, upto=upto, unreadable=unreadable
-        )
-        after = (
-            change
-            for change in newest
-            if (cursor is None or _place(change) < cursor) and (until is None or change.at < until)
-        )
-        read = [*islice(after, WEB_CHANGES.number)]
+            workspace.config, ledger, since, source=source, kind=kind, only=collection,
+            upto=cursor.fact if cursor else ALL_FACTS[1], until=until, unreadable=unreadable,
+        )  # fmt: skip
+        after = _skip_shown(newest, cursor) if cursor else newest
+        for change in islice(after, most):
+            looked_through, end = looked_through + 1, change
+            if all(word in f"{change.key} {change.title} {change.difference}".casefold() for word in words):
+                matching.append(change)
+                if len(matching) > _PAGE_LINES and not is_counted:
+                    break
         is_all = next(after, None) is None
-    matching = [
-        change
-        for change in read
-        if all(word in f"{change.key} {change.title} {change.difference}".casefold() for word in words)
-    ]
     page = matching[:_PAGE_LINES]
-    last = page[-1] if len(matching) > len(page) else None if is_all else read[-1]
+    last = page[-1] if len(matching) > len(page) else None if is_all else end
     return ChangesPage(
-        since, until, len(matching) if is_all else None, tuple(page), write_cursor(_place(last)) if last else "",
-        tuple(f"{name}: {why}" for name, why in unreadable.items()),
+        since, until, len(matching) if is_all else None, tuple(page),
+        str(Cursor(last.fact, _shorten(last))) if last else "",
+        tuple(f"{name}: {why}" for name, why in unreadable.items()), looked_through, len(matching),
+        None if is_all or end is None else end.at,
     )  # fmt: skip
+
+
+def _skip_shown(newest: Iterable[SourceChange], cursor: Cursor) -> Iterator[SourceChange]:
+    """Yield the changes after the one that a cursor names; if that was removed, all that its fact shows are yielded."""
+    for fact, group in groupby(newest, key=attrgetter("fact")):
+        if fact == cursor.fact:
+            changes_of_fact = [*group]
+            digests = [_shorten(change) for change in changes_of_fact]
+            shown = digests.index(cursor.digest) + 1 if cursor.digest in digests else 0
+            yield from changes_of_fact[shown:]
+        else:
+            yield from group
+
+
+def _shorten(change: SourceChange) -> str:
+    """Return the end of a change's digest, which tells it apart from the few others of its fact."""
+    return identify(change)[-16:]
 
 
 def read_identity(workspace: Windrow) -> int:
     """Return the identity of the workspace's ledger, by which a feed differs from that of another of the same name."""
     with workspace.open_ledger() as ledger:
         return ledger.sessions.identity()
-
-
-def _place(change: SourceChange) -> tuple[str, ...]:
-    """Return `place_of` the change as texts, in the same order."""
-    fact, *texts = place_of(change)
-    return f"{fact:019}", *texts
-
-
-def _read_fact(cursor: tuple[str, ...]) -> int:
-    """Return the number of the fact with which a cursor begins; raise UsageError if it begins otherwise."""
-    if not re.fullmatch(r"[0-9]{19}", cursor[0]):
-        raise UsageError(BAD_CURSOR)
-    return int(cursor[0])
 
 
 def difference(workspace: Windrow, query: PageQuery) -> Comparison:

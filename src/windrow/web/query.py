@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import json
+import re
 from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
+from windrow.adapters.adapter import ALL_FACTS
 from windrow.caps import WEB_NAME_CHARACTERS
 from windrow.clock import from_unix_time
 from windrow.errors import ConfigError, UsageError
@@ -15,6 +15,20 @@ from windrow.query.tree import read_time_span
 from windrow.settings.kinds import read_duration
 
 BAD_CURSOR = "cursor is not one that a page of this view gave"
+
+
+class Cursor(NamedTuple):
+    """The place of a change in a list: the number of its fact, and a digest by which it differs from its others.
+
+    >>> PageQuery({"cursor": str(Cursor(12, "00ff00ff00ff00ff"))}, datetime.now(UTC)).cursor()
+    Cursor(fact=12, digest='00ff00ff00ff00ff')
+    """
+
+    fact: int
+    digest: str
+
+    def __str__(self) -> str:
+        return f"{self.fact}-{self.digest}"
 
 
 class PageQuery:
@@ -75,18 +89,13 @@ class PageQuery:
         except (ConfigError, OverflowError):
             raise UsageError(f"{name}: {text!r} is not a date, a time, or a duration such as 24h or 7d") from None
 
-    def cursor(self) -> tuple[str, ...] | None:
+    def cursor(self) -> Cursor | None:
         """Return the place of the last line of the page before, or None; raise UsageError if it is not a cursor."""
         text = self.text("cursor")
-        if not text:
-            return None
-        try:
-            values = json.loads(base64.urlsafe_b64decode(text.encode()))
-        except (binascii.Error, ValueError, RecursionError):
-            values = None
-        if not isinstance(values, list) or not values or not all(isinstance(value, str) for value in values):
+        parts = re.fullmatch(r"([0-9]{1,19})-([0-9a-f]{16})", text)
+        if text and (parts is None or int(parts[1]) > ALL_FACTS[1]):
             raise UsageError(BAD_CURSOR)
-        return tuple(values)
+        return Cursor(int(parts[1]), parts[2]) if parts else None
 
 
 def refuse_unknown_parameters(asked: Iterable[tuple[str, str]], known: Collection[str]) -> None:
@@ -100,12 +109,3 @@ def refuse_unknown_parameters(asked: Iterable[tuple[str, str]], known: Collectio
             raise UsageError(f"{name[:100]!r} is none of the parameters {', '.join(known) or '(there are none)'}")
         if names.count(name) > 1:
             raise UsageError(f"{name} is given more than once")
-
-
-def write_cursor(values: Iterable[str]) -> str:
-    """Return texts as one that an address can have, which `PageQuery.cursor` reads.
-
-    >>> PageQuery({"cursor": write_cursor(["2026", "a/b"])}, datetime.now(UTC)).cursor()
-    ('2026', 'a/b')
-    """
-    return base64.urlsafe_b64encode(json.dumps([*values]).encode()).decode()

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
+from math import ceil
 from typing import NamedTuple
 from uuid import UUID
 
@@ -21,6 +22,7 @@ from windrow.collections.pages.database.page_versions import (
     NO_NUMBERS,
     NearDuplicate,
     PageVersion,
+    Period,
     Timeline,
     VersionReader,
     count_ended_attempts,
@@ -170,12 +172,13 @@ MOVED = "moved"
 
 
 class VersionChange(NamedTuple):
-    """A change at an address at the time `changed_at` (UNIX seconds). `kind` is NEW, CHANGED or GONE.
+    """A change at an address at the time `changed_at` (UNIX seconds), which an `attempt` found.
 
-    `before` and `after` are the versions before and after the change. `before` is None for the first version; `after`
-    is None for a page that is gone.
+    `kind` is NEW, CHANGED or GONE. `before` and `after` are the versions before and after the change. `before` is None
+    for the first version; `after` is None for a page that is gone.
     """
 
+    attempt: int
     changed_at: int
     kind: str
     before: PageVersion | None
@@ -190,8 +193,8 @@ def changes(workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[So
             refuse_lost_store(ledger, COLLECTION, workspace.section(Pages).summary_database)
             return
         reader = VersionReader(summary)
-        since, sessions = _limits_of(window)
-        for timeline in read_timelines(summary, since=since, sessions=sessions, shown_by=window.shown_by):
+        period, sessions = _limits_of(window)
+        for timeline in read_timelines(summary, period=period, sessions=sessions, shown_by=window.shown_by):
             for change in find_page_changes(timeline):
                 version = change.after or change.before
                 assert version is not None
@@ -205,7 +208,7 @@ def changes(workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[So
                     version.title or version.headline or "",
                     description,
                     lines=lines if window.lines else (),
-                    fact=timeline.visits[change.changed_at],
+                    fact=change.attempt,
                 )
 
 
@@ -215,12 +218,13 @@ def first_of_newest(workspace: Workspace, window: Window, most: int) -> int:
         return find_first_of_newest(summary, *_limits_of(window), window.shown_by, most) if summary else 0
 
 
-def _limits_of(window: Window) -> tuple[int | None, tuple[int, int]]:
-    """Return from when on (UNIX seconds) and by which sessions changes are selected."""
+def _limits_of(window: Window) -> tuple[Period, tuple[int, int]]:
+    """Return in which period and by which sessions changes are selected."""
     since = int(window.since.timestamp()) if window.since else None
     if since is None and not window.facts:
         since = 0  # a window without limits contains all attempts
-    return since, window.facts or NO_NUMBERS
+    until = ceil(window.until.timestamp()) if window.until else None  # changes have whole seconds
+    return (since, until), window.facts or NO_NUMBERS
 
 
 def find_page_changes(timeline: Timeline) -> Iterator[VersionChange]:
@@ -234,15 +238,15 @@ def find_page_changes(timeline: Timeline) -> Iterator[VersionChange]:
     for number, version in enumerate(timeline.versions):
         is_replacement = previous is not None and previous.end == version.first_seen
         is_page = version.redirect is None or version.kind is not None
-        if version.first_seen in timeline.visits:
+        if attempt := timeline.visits.get((version.first_seen, version.generation)):
             if is_replacement:
-                yield VersionChange(version.first_seen, CHANGED, previous, version)
+                yield VersionChange(attempt, version.first_seen, CHANGED, previous, version)
             elif is_page:
-                yield VersionChange(version.first_seen, NEW, previous, version)
+                yield VersionChange(attempt, version.first_seen, NEW, previous, version)
         following = timeline.versions[number + 1] if number + 1 < len(timeline.versions) else None
         is_gone = version.end is not None and (following is None or following.first_seen != version.end)
-        if is_gone and version.end is not None and version.end in timeline.visits and is_page:
-            yield VersionChange(version.end, GONE, version, None)
+        if is_gone and version.end is not None and is_page and (attempt := timeline.visits.get((version.end, None))):
+            yield VersionChange(attempt, version.end, GONE, version, None)
         previous = version
 
 
@@ -331,7 +335,9 @@ def _count_changes(sources: PageSources, timelines: Iterable[Timeline]) -> Mappi
         if source := sources.of_page(timeline.url):
             counts[source].update(change.kind for change in find_page_changes(timeline))
             counts[source][MOVED] += sum(
-                version.redirect is not None and version.kind is not None and version.first_seen in timeline.visits
+                version.redirect is not None
+                and version.kind is not None
+                and (version.first_seen, version.generation) in timeline.visits
                 for version in timeline.versions
             )
     return counts

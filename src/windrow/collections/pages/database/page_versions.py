@@ -232,8 +232,8 @@ AND NOT EXISTS (
   AND earlier.attempt < o.attempt AND earlier.entity_generation_id IS o.entity_generation_id)
 """
 _SELECT_VISITS = f"""
-SELECT o.url_id, u.str_url, o.at, o.attempt FROM windrow_observation o JOIN url u ON u.url_id = o.url_id
-WHERE {_IS_SELECTED} ORDER BY o.url_id
+SELECT o.url_id, u.str_url, o.at, o.entity_generation_id, o.attempt
+FROM windrow_observation o JOIN url u ON u.url_id = o.url_id WHERE {_IS_SELECTED} ORDER BY o.url_id
 """
 _FIRST_OF_NEWEST = f"""
 SELECT o.attempt FROM windrow_observation o WHERE {_IS_SELECTED} ORDER BY o.attempt DESC LIMIT 1 OFFSET {{offset}}
@@ -253,38 +253,53 @@ NO_NUMBERS = (1, 0)
 """An empty range: its first number is greater than its last."""
 
 
-class Timeline(NamedTuple):
-    """The versions of an address in chronological order, and the selected attempts by time (UNIX seconds).
+Period = tuple[int | None, int | None]
+"""From when on and before when attempts are selected (UNIX seconds).
 
+If the first is None, the period selects no attempts; if the second is None, it has no end.
+"""
+NO_PERIOD: Period = (None, None)
+
+
+class Timeline(NamedTuple):
+    """The versions of an address in chronological order, and the selected attempts.
+
+    `visits` has each attempt by its time (UNIX seconds) and the generation that it saw, or None if it saw none.
     Attempts at whose time no version began or ended are not selected. If several attempts in one second saw the same
     version, only the first of them is selected.
     """
 
     url: str
     versions: list[PageVersion]
-    visits: dict[int, int]
+    visits: dict[tuple[int, int | None], int]
 
 
 def _select_visits(
-    connection: sqlite3.Connection, since: int | None, attempts: tuple[int, int], sessions: tuple[int, int],
+    connection: sqlite3.Connection, period: Period, attempts: tuple[int, int], sessions: tuple[int, int],
     shown_by: tuple[int, int],
 ) -> tuple[str, tuple[int, ...]]:  # fmt: skip
     """Return the condition of `_IS_SELECTED` for a choice of attempts, and the parameters of the query."""
-    attempt_range = connection.execute(WRITTEN_ATTEMPTS, sessions).fetchone()
+    parameters = [*attempts, *connection.execute(WRITTEN_ATTEMPTS, sessions).fetchone(), *sessions, *shown_by]
     has_completed = connection.execute(HAS_COMPLETED).fetchone()[0]
     condition = f"o.attempt BETWEEN ?1 AND ?2 OR {_WRITTEN_OR_COMPLETED if has_completed else _WRITTEN}"
-    condition += "" if since is None else " OR o.at >= ?9"
-    return condition, (*attempts, *attempt_range, *sessions, *shown_by, *(() if since is None else (since,)))
+    since, until = period
+    if since is not None:
+        parameters.append(since)
+        condition += f" OR o.at >= ?{len(parameters)}"
+    if until is not None:
+        parameters.append(until)
+        condition = f"({condition}) AND o.at < ?{len(parameters)}"
+    return condition, tuple(parameters)
 
 
 def first_of_newest(
-    reader: SqliteReader, since: int | None, sessions: tuple[int, int], shown_by: tuple[int, int], most: int
+    reader: SqliteReader, period: Period, sessions: tuple[int, int], shown_by: tuple[int, int], most: int
 ) -> int:
     """Return the first of the last `most` attempts that `read_timelines` selects, or 0 if there are fewer."""
     with reader.reading() as connection:
         if not connection.execute(_HAS_SESSIONS).fetchone()[0]:
             return 0
-        condition, parameters = _select_visits(connection, since, NO_NUMBERS, sessions, shown_by)
+        condition, parameters = _select_visits(connection, period, NO_NUMBERS, sessions, shown_by)
         query = _FIRST_OF_NEWEST.format(where=condition, offset=most - 1)
         row = connection.execute(query, parameters).fetchone()
     return int(row[0]) if row else 0
@@ -293,22 +308,22 @@ def first_of_newest(
 def read_timelines(
     reader: SqliteReader,
     *,
-    since: int | None = None,
+    period: Period = NO_PERIOD,
     attempts: tuple[int, int] = NO_NUMBERS,
     sessions: tuple[int, int] = NO_NUMBERS,
     shown_by: tuple[int, int] = ALL_NUMBERS,
 ) -> Iterator[Timeline]:
-    """Yield the timeline of each address that changed in an attempt from `since` (UNIX seconds) on, or in a range.
+    """Yield the timeline of each address that changed in an attempt in `period`, or in a range.
 
     `attempts` is a range of attempts, `sessions` is a range of sessions that wrote attempts. A range is (first, last)
     numbers, both included. An attempt that one session could not read, and a later one read, belongs to the later one.
-    Of all these attempts, only those in `shown_by` are selected.
+    Of all these attempts, only those in `shown_by` and before the end of `period` are selected.
     For a database of another tool, nothing is yielded.
     """
     with reader.reading() as connection:
         if not connection.execute(_HAS_SESSIONS).fetchone()[0]:
             return
-        condition, parameters = _select_visits(connection, since, attempts, sessions, shown_by)
+        condition, parameters = _select_visits(connection, period, attempts, sessions, shown_by)
         groups = groupby(connection.execute(_SELECT_VISITS.format(where=condition), parameters), itemgetter(0))
         visits_by_url = ((url_id, [row[1:] for row in rows]) for url_id, rows in groups)
         while visits_of_chunk := dict(islice(visits_by_url, _URLS_PER_QUERY)):
@@ -323,7 +338,7 @@ def read_timelines(
                 versions.setdefault(url_id, []).append(PageVersion._make(columns))
             for url_id, visits in visits_of_chunk.items():
                 ordered_versions = sorted(versions.get(url_id, []), key=attrgetter("first_seen", "end_or_never", "id"))
-                yield Timeline(visits[0][0], ordered_versions, {at: attempt for _, at, attempt in visits})
+                yield Timeline(visits[0][0], ordered_versions, {visit[1:3]: visit[3] for visit in visits})
 
 
 def count_ended_attempts(reader: SqliteReader, attempts: tuple[int, int], code: int) -> int:
