@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import windrow as command  # noqa: F401
 from tests.web.farm import get
+from tests.web.homes import observed
 from windrow.app import Windrow
+from windrow.stores.late_attempts import LateAttemptStore
 from windrow.web import app
 
 LONG_AGO = "since=2026-01-01"
@@ -82,3 +85,42 @@ def test_a_story_says_who_was_not_asked(broken: tuple[Path, str], command) -> No
         assert "Not asked: pages: " in get(app(Windrow(root)), "/why?name=town").text
         page = command("why", "http://town.example/ferry.html")
         assert (page.code, "may be known to pages, but" in page.err) == (1, True)
+
+
+def test_a_search_and_a_home_say_that_a_store_is_gone(broken: tuple[Path, str], command) -> None:  # noqa: F811
+    root, problem = broken
+    view = app(Windrow(root))
+    reply = get(view, "/collections.json?collection=pages")
+    assert (reply.status, problem in reply.json["message"]) == (503, True)
+    (root / "sources" / "gazette.toml").write_text('collection = "news"\nurl = "https://gazette.example/feed"\n')
+    with closing(LateAttemptStore(root / "news.db")) as store:
+        store.settle([observed(1, "ferry", {"title": "The ferry returns"}, "gazette")], 1)
+    answer = get(app(Windrow(root)), "/search.json?q=ferry").json["answer"]
+    assert ["".join(mark["text"] for mark in result["title"]) for result in answer["results"]] == ["The ferry returns"]
+    assert "pages is not searched:" in answer["notes"][0]
+    assert problem in answer["notes"][0]
+    assert problem in command("search", "ferry", "--json").out
+    (root / "news.db").unlink()  # it was never made by a run, and pages were
+    reply = get(app(Windrow(root)), "/search.json?q=ferry")
+    assert (reply.status, problem in reply.json["message"]) == (503, True)
+
+
+def test_the_home_of_files_says_that_their_tracker_is_gone(farm: Windrow, tmp_path: Path) -> None:
+    root = shutil.copytree(farm.config.root, tmp_path / "farm")
+    (root / "tracker.sqlite").unlink()
+    reply = get(app(Windrow(root)), "/collections.json?collection=drops")
+    assert (reply.status, "does not exist, and the next run rebuilds it" in reply.json["message"]) == (503, True)
+    Windrow(root).run("harwell")
+    assert get(app(Windrow(root)), "/collections?collection=drops").status == 200
+
+
+def test_a_session_is_counted_again_when_its_store_is_back(farm: Windrow, tmp_path: Path) -> None:
+    root = shutil.copytree(farm.config.root, tmp_path / "farm")
+    view = app(Windrow(root))
+    (root / "summary.sqlite").rename(tmp_path / "away")
+    reply = get(view, "/sessions/2")
+    assert "not counted: pages" in reply.text
+    (tmp_path / "away").rename(root / "summary.sqlite")
+    again = get(view, "/sessions/2", if_none_match=reply.fields["etag"])
+    assert (again.status, "not counted" in again.text) == (200, False)
+    assert get(view, "/sessions/2", if_none_match=again.fields["etag"]).status == 304

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import pytest
 from lxml import html
 
 import windrow
+from tests.cli.conftest import lay_out_partner
 from tests.web.farm import SITE, get, warc_record
 from windrow.adapters.adapter import SourceChange
 from windrow.app import changes as app_changes
@@ -134,3 +137,19 @@ def test_changes_until_a_time_are_not_described_when_they_are_newer(
     page = get(app(windrow.open(crowd.config.root)), f"/changes.json?{SINCE}&until=2026-11-21").json
     assert page["total"] == len(page["changes"]) == len(described) == 7
     assert {change["at"][:10] for change in page["changes"]} == {"2026-11-21"}
+
+
+def test_only_what_is_compared_leads_to_a_difference(tmp_path: Path) -> None:
+    lay_out_partner(tmp_path / "partner")
+    workspace = windrow.init(tmp_path / "farm")
+    workspace.new_source("harwell", f"file://{tmp_path / 'partner'}", collection="drops", centre="H")
+    workspace.run()
+    for path in (tmp_path / "partner").rglob("*.zip"):
+        os.utime(path, (path.stat().st_mtime + 3600,) * 2)
+    workspace.run()
+    view = app(windrow.open(tmp_path / "farm"))
+    (session, *_) = workspace.sessions()
+    for target in (f"/changes?{SINCE}&kind=changed", f"/?{SINCE}", f"/sessions/{session.session}"):
+        page = html.fromstring(get(view, target).text)
+        assert target.startswith("/sessions") or page.find_class("kind changed")
+        assert page.xpath("//a[contains(@href, '/diff')]") == []

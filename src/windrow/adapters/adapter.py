@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, nullcontext
 from datetime import datetime
 from importlib import import_module
 from pathlib import Path
@@ -42,15 +42,17 @@ def harvested_collections(workspace: Workspace, ledger: Ledger | None = None) ->
     Commands load only the adapters of these collections. If `ledger` is None, the ledger of the workspace is opened and
     closed, if it exists.
     """
-    from windrow.ledger import Ledger  # noqa: PLC0415 loaded when used
-
     configured = {source.collection for source in workspace.sources}
     if ledger is not None:
         return configured | ledger.sessions.collections()
-    if not workspace.ledger.exists():
-        return configured
-    with closing(Ledger(workspace.ledger)) as opened:
-        return configured | opened.sessions.collections()
+    with _open_ledger(workspace) as opened:
+        return configured | opened.sessions.collections() if opened else configured
+
+
+def _open_ledger(workspace: Workspace) -> AbstractContextManager[Ledger | None]:
+    from windrow.ledger import Ledger  # noqa: PLC0415 loaded when used
+
+    return closing(Ledger(workspace.ledger)) if workspace.ledger.exists() else nullcontext()
 
 
 def refuse_without_contact(workspace: Workspace | None, host_name: str) -> None:
@@ -68,12 +70,14 @@ def refuse_without_contact(workspace: Workspace | None, host_name: str) -> None:
     )
 
 
-def refuse_lost_store(ledger: Ledger, collection: str, path: Path) -> None:
+def refuse_lost_store(workspace: Workspace, collection: str, path: Path) -> None:
     """Raise StoreError if the ledger has attempts of a collection whose store `path` does not exist.
 
     A run makes the store before its first attempt, so the store was moved away or deleted.
     """
-    if ledger.attempts.after(collection, 0, 1):
+    with _open_ledger(workspace) as ledger:
+        is_lost = ledger is not None and bool(ledger.attempts.after(collection, 0, 1))
+    if is_lost:
         raise StoreError(f"{path} does not exist, and the next run rebuilds it", hint=f"windrow run {collection}")
 
 

@@ -131,11 +131,11 @@ class RecordAdapter(CountsUnrepaired, ShowsRecords):
         """Yield faults in the store and its index."""
         path = self._path(workspace)
         hint = f"remove {path}; the next windrow run builds it again{self._after_rebuild}"
-        with self._store(workspace) as store:
-            if store is None:
-                if ledger.attempts.after(self._collection.name, 0, 1):
-                    yield Fault(path.name, "does not exist", f"windrow run rebuilds it{self._after_rebuild}")
-                return
+        if not path.is_file():
+            if ledger.attempts.after(self._collection.name, 0, 1):
+                yield Fault(path.name, "does not exist", f"windrow run rebuilds it{self._after_rebuild}")
+            return
+        with closing(self._open_store(path)) as store:
             yield from (Fault(path.name, line, hint) for line in store.faults())
             index_hint = f"windrow search --collection {self._name} WORD"
             yield from (Fault(index_folder(path).name, line, index_hint) for line in store.index_faults())
@@ -230,10 +230,8 @@ class RecordAdapter(CountsUnrepaired, ShowsRecords):
     def changes(self, workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[SourceChange]:
         """Yield the changes of records within the window: new, changed and gone."""
         with self._store(workspace) as store:
-            if store is None:
-                refuse_lost_store(ledger, self._collection.name, self._path(workspace))
-                return
-            yield from record_changes.changes(store, ledger, self._collection.name, window, self._removal)
+            if store is not None:
+                yield from record_changes.changes(store, ledger, self._collection.name, window, self._removal)
 
     def first_of_newest(self, workspace: Workspace, window: Window, most: int) -> int:
         """Return the first of the facts that show the newest `most` changes, or 0 if there are fewer."""
@@ -242,8 +240,6 @@ class RecordAdapter(CountsUnrepaired, ShowsRecords):
 
     def content(self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
         """Count, by source and kind, the changes that the sessions in `facts` (first, last) wrote or failed to read."""
-        if not (path := self._path(workspace)).is_file():
-            refuse_lost_store(ledger, self._collection.name, path)
         return self._count_changes(workspace, ledger, facts, by_attempt=False)
 
     def content_of_attempts(
@@ -495,6 +491,9 @@ class RecordAdapter(CountsUnrepaired, ShowsRecords):
 
     @contextmanager
     def _store(self, workspace: Workspace) -> Iterator[RecordStore | None]:
+        """Open the store, or yield None before the first run; raise StoreError if it was moved away or deleted."""
         path = self._path(workspace)
+        if not path.is_file():
+            refuse_lost_store(workspace, self._collection.name, path)
         with closing(self._open_store(path)) if path.is_file() else nullcontext() as store:
             yield store

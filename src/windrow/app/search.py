@@ -82,7 +82,7 @@ def search(
         if not errors:
             raise UsageError(f"{', '.join(sorted(searched))} cannot be searched", hint="windrow new source --help")
         raise (
-            next(iter(errors.values()))
+            min(errors.values(), key=lambda error: error.reason == Reason.NOT_FOUND)  # a lost store before no records
             if candidates
             else WindrowError(
                 "nothing has been harvested yet", hint="windrow new source --help", reason=Reason.NOT_FOUND

@@ -199,7 +199,10 @@ class _View:
             tag = self._make_tag(request, fresh)
             if tag and _has(request, tag):
                 return _respond(request, b"", "text/plain", tag=tag)
-            return self._make_response(request, path, template, make(), as_json=as_json, tag=tag)
+            value = make()
+            return self._make_response(
+                request, path, template, value, as_json=as_json, tag=tag if pages.lasts(value) else ""
+            )
 
         return await self._workers.run(answer)
 

@@ -14,12 +14,13 @@ from urllib.parse import urlencode
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from windrow.adapters.adapter import CHANGED, Explanation
+from windrow.adapters.adapter import CHANGED, Compares, Explanation
 from windrow.adapters.record_changes import describe_difference
 from windrow.app.session_details import group_failures
 from windrow.app.story import Event
 from windrow.app.summary import describe_end
 from windrow.caps import SHOWN_TEXT_CHARACTERS, WEB_CHANGES
+from windrow.contract.registry import capable
 from windrow.digest import digest
 from windrow.formats.text import counted, replace_controls, spell_duration, spell_size, spell_value, to_json_value
 from windrow.settings.kinds import show_duration
@@ -55,7 +56,7 @@ def environment() -> Environment:
         "group_failures": group_failures, "outcome_class": outcome_class, "mark_words": mark_words,
         "mark_changes": mark_changes, "pair_lines": pair_lines, "describe": describe, "own_words": own_words,
         "captures_of": captures_of,
-        "spell_schema": spell_schema, "describe_end": describe_end,
+        "spell_schema": spell_schema, "describe_end": describe_end, "is_compared": is_compared,
         "most_characters": SHOWN_TEXT_CHARACTERS.number, "most_changes": WEB_CHANGES.number,
         **{name: getattr(homes, name) for name in HOME_FUNCTIONS},
         "style": f"/style.css?{digest(style())[-16:]}", "script": f"/live.js?{digest(script())[-16:]}",
@@ -125,6 +126,11 @@ def link(path: str, /, **parameters: object) -> str:
     given = {name: str(value) for name, value in parameters.items() if value not in ("", None, False)}
     query = urlencode(given, errors="surrogateescape")
     return f"{path}?{query}" if query else path
+
+
+def is_compared(collection: str) -> bool:
+    """Return whether windrow compares the versions of what a collection has."""
+    return collection in capable(Compares, {collection}, skip_broken=True)
 
 
 class Described(NamedTuple):

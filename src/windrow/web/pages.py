@@ -293,7 +293,12 @@ def sessions(workspace: Windrow, query: PageQuery) -> SessionsPage:
 
 def session(workspace: Windrow, number: int) -> SessionDetails:
     """Return what one session did; raise WindrowError if there is none with this number."""
-    return keep_steady(workspace, f"session {number}", lambda: workspace.session(number), by_minute=False)
+    return keep_steady(workspace, f"session {number}", lambda: workspace.session(number), lasts=lasts)
+
+
+def lasts(value: object) -> bool:
+    """Return whether a page's value is the same until the next fact: not if a store that it needs was not there."""
+    return not (isinstance(value, SessionDetails) and value.summary.problems)
 
 
 def search(workspace: Windrow, query: PageQuery) -> SearchPage:

@@ -33,17 +33,20 @@ def steady_fact(workspace: Windrow) -> int:
     return 0 if is_running else fact
 
 
-def keep_steady(workspace: Windrow, name: str, read: Callable[[], _Value], *, by_minute: bool = True) -> _Value:
+def keep_steady(
+    workspace: Windrow, name: str, read: Callable[[], _Value], *, lasts: Callable[[_Value], bool] | None = None
+) -> _Value:
     """Return what `read` returned under this name, unless there are facts since, or another configuration.
 
-    With `by_minute`, it is called again in the next minute, since more addresses are due then. While a session is under
-    way, it is called again after `RUN_SECONDS`, however many facts there are, so that readers do not slow the run.
+    It is called again in the next minute, since more addresses are due then. If `lasts` is given, it tells whether a
+    value is the same until the next fact; one that is not is not kept. While a session is under way, it is called again
+    after `RUN_SECONDS`, however many facts there are, so that readers do not slow the run.
     """
     is_running, fact = read_facts(workspace)  # before it is read, so that what is newer is read again
     if is_running:
         moment = 0, f"{int(now().timestamp()) // RUN_SECONDS}"
     else:
-        moment = fact, f"{now():%Y-%m-%dT%H:%M}" if by_minute else ""
+        moment = fact, f"{now():%Y-%m-%dT%H:%M}" if lasts is None else ""
     kept = _KEPT.setdefault(workspace, {})
     known = kept.get(name)
     if known is not None and (fact or is_running) and known[0] == moment and known[1] is workspace.config:
@@ -51,6 +54,8 @@ def keep_steady(workspace: Windrow, name: str, read: Callable[[], _Value], *, by
         return value
     value = read()
     kept.pop(name, None)
+    if lasts is not None and not lasts(value):
+        return value
     kept[name] = moment, workspace.config, value
     for oldest in [*kept][:-_CACHED_VALUES]:
         kept.pop(oldest, None)

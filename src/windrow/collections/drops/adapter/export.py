@@ -10,7 +10,7 @@ from typing import TextIO
 
 import sqlalchemy as sa
 
-from windrow.adapters.adapter import Export
+from windrow.adapters.adapter import Export, refuse_lost_store
 from windrow.collections.drops.database.dump import dump
 from windrow.collections.drops.database.tracker_tables import DATABASE, TRACKER
 from windrow.collections.drops.settings import Drops
@@ -63,13 +63,14 @@ def files(workspace: Workspace, form: str, output: TextIO) -> int:
 
 @contextmanager
 def open_tracker(workspace: Workspace) -> Iterator[sa.Engine]:
-    """Open the tracker for reading; raise WindrowError (NOT_FOUND) if it does not exist or has no tables."""
+    """Open the tracker for reading; raise WindrowError (NOT_FOUND) if it does not exist yet or has no tables."""
     tracker_address = workspace.section(Drops).tracker
     engine = connect(with_database(tracker_address.url, DATABASE), read_password(tracker_address))
     engine = engine.execution_options(**READ_ONLY)
     try:
         sqlite_file = engine.url.database if engine.dialect.name == "sqlite" else None
         if sqlite_file and not Path(sqlite_file).exists():
+            refuse_lost_store(workspace, "drops", Path(sqlite_file))
             raise WindrowError(
                 f"the tracker does not exist yet: {sqlite_file}", hint="windrow run drops", reason=Reason.NOT_FOUND
             )

@@ -11,7 +11,7 @@ from math import ceil
 from typing import NamedTuple
 from uuid import UUID
 
-from windrow.adapters.adapter import CHANGED, GONE, NEW, Comparison, SourceChange, Window, refuse_lost_store
+from windrow.adapters.adapter import CHANGED, GONE, NEW, Comparison, SourceChange, Window
 from windrow.clock import from_unix_time
 from windrow.collections.pages.adapter.lookup import open_existing_summary, open_summary
 from windrow.collections.pages.adapter.page_sources import COLLECTION, PageSources
@@ -33,7 +33,6 @@ from windrow.collections.pages.database.page_versions import (
     first_of_newest as find_first_of_newest,
 )
 from windrow.collections.pages.difference import SIZE, Difference, VersionContents, compare_versions
-from windrow.collections.pages.settings import Pages
 from windrow.config import Workspace
 from windrow.errors import UsageError, WindrowError
 from windrow.formats.text import show
@@ -190,7 +189,6 @@ def changes(workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[So
     sources = PageSources(workspace, ledger)
     with open_existing_summary(workspace) as summary:
         if summary is None:
-            refuse_lost_store(ledger, COLLECTION, workspace.section(Pages).summary_database)
             return
         reader = VersionReader(summary)
         period, sessions = _limits_of(window)
@@ -291,7 +289,6 @@ def content(workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Map
     """
     with open_existing_summary(workspace) as summary:
         if summary is None:
-            refuse_lost_store(ledger, COLLECTION, workspace.section(Pages).summary_database)
             return {}
         return _count_changes(PageSources(workspace, ledger), read_timelines(summary, sessions=facts))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
@@ -192,13 +192,13 @@ _INDEX_HINT = "windrow run pages --from index"
 
 def check(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
     """Yield the faults of the Summary Database, its full-text table, the search index and the crawler database."""
-    with open_existing_summary(workspace) as reader:
+    section = workspace.section(Pages)
+    with open_existing_summary(workspace) if section.summary_database.is_file() else nullcontext() as reader:
         if reader is not None:
-            yield from _check_summary(workspace.section(Pages), ledger, reader)
+            yield from _check_summary(section, ledger, reader)
         elif ledger.attempts.after(KIND, 0, 1):
-            summary_name = workspace.section(Pages).summary_database.name
-            yield Fault(summary_name, "does not exist or has no tables", "windrow run rebuilds it")
-    yield from check_crawler(workspace.section(Pages).crawler_database, ledger)
+            yield Fault(section.summary_database.name, "does not exist or has no tables", "windrow run rebuilds it")
+    yield from check_crawler(section.crawler_database, ledger)
 
 
 def _check_summary(section: Pages, ledger: Ledger, reader: SqliteReader) -> Iterator[Fault]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 
+from windrow.adapters.adapter import refuse_lost_store
 from windrow.collections.pages.settings import Pages
 from windrow.config import Workspace
 from windrow.errors import WindrowError
@@ -17,6 +18,7 @@ _COUNT_TABLES = "SELECT count(*) FROM sqlite_master WHERE name IN ('entity_gener
 def _find_summary(workspace: Workspace) -> Path | None:
     path = workspace.section(Pages).summary_database
     if not path.is_file():
+        refuse_lost_store(workspace, "pages", path)
         return None
     with closing(SqliteReader(path)) as reader, reader.reading() as connection:
         return path if connection.execute(_COUNT_TABLES).fetchone()[0] == 2 else None
