@@ -71,12 +71,14 @@ def refuse_without_contact(workspace: Workspace | None, host_name: str) -> None:
 
 
 def refuse_lost_store(workspace: Workspace, collection: str, path: Path) -> None:
-    """Raise StoreError if the ledger has attempts of a collection whose store `path` does not exist.
+    """Raise StoreError if the ledger has attempts or documents of a collection whose store `path` does not exist.
 
     A run makes the store before its first attempt, so the store was moved away or deleted.
     """
     with _open_ledger(workspace) as ledger:
-        is_lost = ledger is not None and bool(ledger.attempts.after(collection, 0, 1))
+        is_lost = ledger is not None and bool(
+            ledger.attempts.after(collection, 0, 1) or ledger.items.read_items(collection)
+        )
     if is_lost:
         raise StoreError(f"{path} does not exist, and the next run rebuilds it", hint=f"windrow run {collection}")
 
