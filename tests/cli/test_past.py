@@ -197,13 +197,21 @@ def test_a_site_is_told_by_its_name_and_its_host(here, windrow, village) -> None
     (site,), (origin,) = by_name.of("site"), by_name.of("origin")
     assert site["seeds"] == [f"{village.origin(0)}/"]
     assert (origin["addresses"], origin["pages"], origin["failing"]) == (9, 8, 1)
-    assert origin["robots"] == "1 of 1 rules for * forbid addresses"
+    assert origin["robots"] == "1 of 1 rule for * forbids addresses"
     assert {row["outcome"]: row["attempts"] for row in origin["outcomes"]} == {"200": 24, "301": 3, "404": 3}
     assert by_host.of("origin") == [origin]
     assert by_name.of("story")[0]["kind"] == "source"
     text = windrow("why", "town").out
-    assert "9 addresses: 8 returned a body, 1 failed at the last request" in text
+    assert "9 addresses: 8 returned a body to windrow, 1 failed at the last request" in text
     assert "crawl: done" in text
+
+
+def test_each_failure_has_a_reason_in_its_session(here, windrow) -> None:
+    for entry in Windrow(".").sessions():
+        details = Windrow(".").session(entry.session)
+        failed = sum(source.failed for source in details.summary.sources)
+        assert sum(count.items for count in details.summary.reasons) == failed
+        assert {count.reason for count in details.summary.reasons} == {*details.examples}
 
 
 def test_dates_and_addresses_that_make_no_sense_are_told(here, windrow, village) -> None:

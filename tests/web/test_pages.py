@@ -337,11 +337,13 @@ def test_the_state_of_the_sources_is_counted_once_a_minute_unless_there_are_fact
     assert kept == [0, 0, 1, 2, 3, 3, 4]
     is_running = False
     for _ in range(2):
-        assert steady.keep_steady(farm, "another", lambda: next(values), by_minute=False) == 5
+        assert steady.keep_steady(farm, "another", lambda: next(values), lasts=lambda _: True) == 5
         at += timedelta(minutes=1)
     for number in range(steady._CACHED_VALUES):
         steady.keep_steady(farm, f"{number}", lambda: None)
-    assert steady.keep_steady(farm, "another", lambda: next(values), by_minute=False) == 6, "the oldest was dropped"
+    assert steady.keep_steady(farm, "another", lambda: next(values), lasts=lambda _: True) == 6, (
+        "the oldest was dropped"
+    )
 
 
 def test_only_reading_is_allowed_and_only_by_names_of_this_machine(view, farm) -> None:

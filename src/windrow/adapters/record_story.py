@@ -19,7 +19,7 @@ from windrow.contract import Collection, FollowResult
 from windrow.contract.registry import columns
 from windrow.engine.captures.index_lines import IndexedCapture, explain_all, unindexed_rules
 from windrow.engine.captures.rules import ExplainedCapture
-from windrow.formats.text import counted, json_text, show
+from windrow.formats.text import are, counted, json_text, show
 from windrow.formats.url import normalise_typed
 from windrow.ledger import Ledger
 from windrow.ledger.typed.addresses import AddressRow
@@ -106,7 +106,7 @@ def explain_host(ledger: Ledger, collection: str, name: str) -> Explanation | No
         name_and_port = host.origin.partition("://")[2]
         if host.collection != collection or wanted_name not in {name_and_port, name_and_port.rpartition(":")[0]}:
             continue
-        numbers = f"{host.failing:,} failed at the last request, {host.due:,} are due"
+        numbers = f"{host.failing:,} failed at the last request, {are(host.due)} due"
         lines += [
             f"  {host.origin}, source {host.source}: {counted(host.addresses, 'address')}: {numbers}",
             f"      last attempt {show(host.asked)}" if host.asked else "      no request was made",

@@ -78,9 +78,11 @@ def describe_session(workspace: Workspace, ledger: Ledger, number: int) -> Sessi
     )  # fmt: skip
     summary = summarise(ledger, row.seq, names, content_counts=content_counts(workspace, ledger))
     progress = read_progress(ledger, number) if row.ended is None else None
-    return SessionDetails(
-        summary, tasks, ledger.sessions.failure_examples(row.span), progress if progress and progress.running else None
-    )
+    counted_reasons = {count.reason for count in summary.reasons}
+    examples = {
+        reason: name for reason, name in ledger.sessions.failure_examples(row.span).items() if reason in counted_reasons
+    }
+    return SessionDetails(summary, tasks, examples, progress if progress and progress.running else None)
 
 
 def list_runs(workspace: Workspace, ledger: Ledger, limit: int) -> dict[str, tuple[SourceRun, ...]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import NamedTuple
 
 from windrow.adapters.adapter import Explains, Explanation, harvested_collections
@@ -414,7 +414,8 @@ def _left_out_story(ledger: Ledger, name: str, counts: list[tuple[LeavingTask, R
 def _failed_items(ledger: Ledger, collection_name: str, source: str, limit: int) -> tuple[tuple[Meaning, ...], int]:
     """Return what is failed of a source now, and how many more there are: addresses, files, or documents of files.
 
-    At most `limit` are returned. An address has the number 0, and so has everything that is not an item of the ledger.
+    At most `limit` are returned, by reason, with about as many of each reason. An address has the number 0, and so has
+    everything that is not an item of the ledger.
     """
     collection = installed().get(collection_name)
     if collection is None:
@@ -432,12 +433,16 @@ def _failed_items(ledger: Ledger, collection_name: str, source: str, limit: int)
         if item := None if chosen.source else ledger.items.get(number):
             own_state = states(ledger, [number])[number]
             file = Meaning(item.seq, item.kind, item.key, item.owner, *own_state, item.reason or "")
-            documents = [member for member in _zip_members(ledger, item.latest) if member.status == "failed"]
-            meanings += documents or ([file] if file.status == "failed" else [])
+            meanings += [each for each in (file, *_zip_members(ledger, item.latest)) if each.status == "failed"]
         else:
             phase = phase_name(phases(), collection_name, chosen.state[0])
             meanings.append(Meaning(0, "address", chosen.key, "", phase, "failed", reason))
-    return tuple(meanings[:limit]), max(0, len(meanings) - limit) + max(0, len(failed) - limit)
+    by_reason: dict[str, list[Meaning]] = {}
+    for meaning in meanings:
+        by_reason.setdefault(meaning.reason, []).append(meaning)
+    in_turn = [meaning for turn in zip_longest(*by_reason.values()) for meaning in turn if meaning]
+    listed = sorted(in_turn[:limit], key=lambda meaning: [*by_reason].index(meaning.reason))
+    return tuple(listed), len(meanings) - len(listed) + max(0, len(failed) - limit)
 
 
 def _source_story(

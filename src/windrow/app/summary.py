@@ -199,6 +199,12 @@ def summarise(
     reasons: list[tuple[str, int]] = [(stop.reason, stop.number) for stop in stops if stop.reason]
     reasons += [(refusal.reason, refusal.number) for refusal in refusals]
     reasons += ((reason, number) for (_, reason), number in counts.reasons.items())
+    # The first 404 at a page that was present is a failure; the page may still be there.
+    reasons += (
+        (Reason.NOT_FOUND, missed)
+        for source, counter in counts.sources.items()
+        if (missed := corrected.sources[source]["failed"] - counter["failed"]) > 0
+    )
     reasons += (*content_counts.skipped(own_facts).items(), *count_damaged(tasks))
     return SessionSummary(
         session=session.number,

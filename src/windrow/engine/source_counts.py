@@ -22,7 +22,7 @@ from windrow.ledger.typed.attempts import AttemptCount
 from windrow.ledger.typed.mirrors import WaitingFiles
 from windrow.ledger.typed.sessions import ListedSession, SourceTask
 from windrow.model import Source
-from windrow.reasons import BY_RULE, Reason
+from windrow.reasons import BY_RULE, Reason, reason_of_status
 
 NOT_REQUESTED = frozenset(
     (
@@ -126,9 +126,12 @@ def count_session(ledger: Ledger, facts: tuple[int, int]) -> SessionCounts:
         crawl = crawls.get(attempts.collection)
         if crawl is not None and attempts.kind not in {crawl.page, CAPTURED}:
             continue  # a hint, such as a sitemap, and not a page
-        counts[classify_attempts(attempts, misses=_misses_of_gone(crawl))] += attempts.number
+        field = classify_attempts(attempts, misses=_misses_of_gone(crawl))
+        counts[field] += attempts.number
         if attempts.reason:
             reasons[attempts.source, attempts.reason] += attempts.number
+        elif field == "failed":
+            reasons[attempts.source, reason_of_status(attempts.status or 0)] += attempts.number
         if crawl is not None:
             outcome = crawl.outcome(attempts.status, attempts.reason, attempts.mime)
             outcome_counts[attempts.collection, outcome] += attempts.number

@@ -282,6 +282,15 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}" + ("" if count == 1 else "es" if noun.endswith("s") else "s")
 
 
+def are(count: int) -> str:
+    """Return a count with the verb of what is counted.
+
+    >>> are(1), are(0), are(1200)
+    ('1 is', '0 are', '1,200 are')
+    """
+    return f"{count:,} {'is' if count == 1 else 'are'}"
+
+
 def join_counts(counts: Counter[Any]) -> str:
     """Return a text with the eight most frequent names and their counts, and the sum of all other counts.
 

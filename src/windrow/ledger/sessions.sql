@@ -179,14 +179,18 @@ SELECT coalesce((SELECT collection FROM task WHERE source = :source ORDER BY seq
 
 -- def failure_examples(facts: tuple[int, int]) -> dict[str, str]
 -- Return a dict from reason to the address or key of what first failed or was refused for it.
+-- Of 404s and 410s, those at addresses that never had a body come first, since others may be gone.
 SELECT reason, name FROM (
     SELECT reason, name, min(seq) FROM (
-        SELECT v.reason, coalesce(a.url, f.file_key, v.url) AS name, v.end_seq AS seq
+        SELECT coalesce(v.reason, CASE WHEN a.kind <> 0 THEN NULL
+                WHEN v.status >= 500 THEN 'server_error' WHEN v.status IN (401, 403) THEN 'permission_denied'
+                WHEN v.status = 429 THEN 'rate_limited' WHEN v.status = 404 THEN 'not_found'
+                WHEN v.status = 410 THEN 'gone' WHEN v.status >= 400 THEN 'protocol_error' END) AS reason, coalesce(a.url, f.file_key, v.url) AS name, v.end_seq + iif(v.status IN (404, 410) AND a.capture <> 0, 1 << 60, 0) AS seq
         FROM attempt v LEFT JOIN address a ON a.digest = v.address AND a.host = v.host
         LEFT JOIN listed_file f ON f.seq = v.listed_file
         WHERE v.seq IN (SELECT seq FROM attempt WHERE seq BETWEEN :facts[0] AND :facts[1] AND end_seq = seq
             UNION ALL SELECT seq FROM attempt WHERE end_seq BETWEEN :facts[0] AND :facts[1] AND end_seq IS NOT seq)
-        AND v.reason IS NOT NULL
+        AND (v.reason IS NOT NULL OR v.status >= 400 AND a.digest IS NOT NULL)
         UNION ALL SELECT r.reason, coalesce(m.member_key, f.file_key, w.warc), r.seq
         FROM reading r LEFT JOIN member m ON m.seq = r.item LEFT JOIN listed_file f ON f.seq = r.item
         LEFT JOIN intake w ON w.seq = r.item

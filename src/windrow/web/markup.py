@@ -19,7 +19,7 @@ from windrow.adapters.record_changes import describe_difference
 from windrow.app.session_details import group_failures
 from windrow.app.story import Event
 from windrow.app.summary import describe_end
-from windrow.caps import SHOWN_TEXT_CHARACTERS, WEB_CHANGES
+from windrow.caps import SHOWN_TEXT_CHARACTERS, WEB_CHANGES, WHY_ENTRIES
 from windrow.contract.registry import capable
 from windrow.digest import digest
 from windrow.formats.text import counted, replace_controls, spell_duration, spell_size, spell_value, to_json_value
@@ -58,6 +58,7 @@ def environment() -> Environment:
         "captures_of": captures_of,
         "spell_schema": spell_schema, "describe_end": describe_end, "is_compared": is_compared,
         "most_characters": SHOWN_TEXT_CHARACTERS.number, "most_changes": WEB_CHANGES.number,
+        "most_entries": WHY_ENTRIES.number,
         **{name: getattr(homes, name) for name in HOME_FUNCTIONS},
         "style": f"/style.css?{digest(style())[-16:]}", "script": f"/live.js?{digest(script())[-16:]}",
     }  # fmt: skip

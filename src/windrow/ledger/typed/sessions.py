@@ -289,7 +289,10 @@ class TypedSessions(LedgerQueries):
         return value
 
     def failure_examples(self, facts: tuple[int, int]) -> dict[str, str]:
-        """Return a dict from reason to the address or key of what first failed or was refused for it."""
+        """Return a dict from reason to the address or key of what first failed or was refused for it.
+
+        Of 404s and 410s, those at addresses that never had a body come first, since others may be gone.
+        """
         return dict(self._database.rows(tuple, "sessions.failure_examples", facts[0], facts[1]))
 
     def tasks_of_source(self, source: str) -> Iterator[SourceTask]:

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from windrow.adapters.adapter import Explanation, Message
 from windrow.adapters.takedown import takedown_line, unfinished_line
+from windrow.caps import WHY_ENTRIES
 from windrow.collections.pages.adapter.changes import Edition
 from windrow.collections.pages.adapter.story import (
     PageState,
@@ -20,7 +21,7 @@ from windrow.collections.pages.adapter.story import (
 )
 from windrow.collections.pages.collection import COLLECTION
 from windrow.config import Workspace
-from windrow.formats.text import counted, show, spell_duration
+from windrow.formats.text import are, counted, show, spell_duration
 from windrow.ledger import Ledger
 from windrow.reasons import SUBSTITUTE_REASONS, Reason
 
@@ -185,11 +186,13 @@ def _describe_edition(edition: Edition) -> str:
 def _describe_site(site: SiteState) -> Iterator[str]:
     yield f"{site.name}" + (f" (a site with the seeds {', '.join(site.seeds)})" if site.seeds else "")
     counts = site.versions
-    duplicates = f", {counts.duplicates:,} of the present ones are marked as duplicates" if counts.duplicates else ""
+    duplicates = f", of which {are(counts.duplicates)} marked as duplicates" if counts.duplicates else ""
     summary = f"{counted(counts.versions, 'version')} of {counted(counts.addresses, 'page')}"
-    yield f"  {summary}; {counts.open:,} are present{duplicates}"
-    for origin in site.origins:
+    yield f"  {summary}; {are(counts.open)} present{duplicates}"
+    for origin in site.origins[: WHY_ENTRIES.number]:
         yield from _describe_origin(origin)
+    if (more := len(site.origins) - WHY_ENTRIES.number) > 0:
+        yield f"and {counted(more, 'more origin')}: windrow why ORIGIN for one, --json for all"
 
 
 def _describe_origin(origin: SiteOrigin) -> Iterator[str]:
@@ -198,8 +201,8 @@ def _describe_origin(origin: SiteOrigin) -> Iterator[str]:
         lifted = f", lifted {show(tombstone.lifted)}" if tombstone.lifted else ""
         yield f"  {show(tombstone.at)} {takedown_line(tombstone.target, tombstone.by, tombstone.reason)}{lifted}"
     yield from _describe_unfinished(origin.tombstones)
-    numbers = f"{origin.pages:,} returned a body, {origin.failing:,} failed at the last request, {origin.due:,} are due"
-    yield f"  {counted(origin.addresses, 'address')}: {numbers}"
+    numbers = f"{origin.pages:,} returned a body to windrow, {origin.failing:,} failed at the last request"
+    yield f"  {counted(origin.addresses, 'address')}: {numbers}, {are(origin.due)} due"
     if origin.next_due is not None:
         yield f"  the next one is due {show(origin.next_due)}"
     if origin.robots:

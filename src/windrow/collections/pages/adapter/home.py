@@ -157,7 +157,7 @@ def _show_origins(workspace: Workspace, ledger: Ledger, source: Source) -> list[
     )  # fmt: skip
     columns = ("origin", "addresses", "with a body", "failing", "due", "last request", "robots.txt")
     seeds, story = HomeLink(", ".join(source.options["seeds"])), HomeLink(source.name, story=source.name)
-    more = f", {_MAX_ROWS} of {number:,}; the story has all" if number > _MAX_ROWS else ""
+    more = f", {_MAX_ROWS} of {number:,}; the story as JSON has all" if number > _MAX_ROWS else ""
     return [Facts("", (Fact("seeds", seeds), Fact("story", story))), HomeTable(f"Origins{more}", columns, rows)]
 
 

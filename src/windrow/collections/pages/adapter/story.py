@@ -20,6 +20,7 @@ from windrow.collections.pages.database.page_versions import NearDuplicate, Orig
 from windrow.config import Workspace
 from windrow.digest import hash64, shorten_digest
 from windrow.fetch.politeness.robots_state import RobotsState
+from windrow.formats.text import counted
 from windrow.ledger import ELSEWHERE, Ledger
 from windrow.ledger.typed.addresses import AddressRow, HostState
 from windrow.ledger.typed.attempts import AttemptRow
@@ -311,7 +312,10 @@ def _describe_robots(state: RobotsState) -> str:
     robots = state.robots
     if robots.refusal:
         return "could not be fetched or read, so nothing may be requested"
+    if state.read == 0:  # what is in force before the first answer
+        return "not requested yet"
     if not robots.rules:
         return "allows everything"
     denial_count = sum(not rule.allow for rule in robots.rules)
-    return f"{denial_count} of {len(robots.rules)} rules for {robots.agent or 'us'} forbid addresses"
+    verb = "forbids" if denial_count == 1 else "forbid"
+    return f"{denial_count:,} of {counted(len(robots.rules), 'rule')} for {robots.agent or 'us'} {verb} addresses"
