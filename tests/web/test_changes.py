@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections import Counter
 from collections.abc import Iterator
 from datetime import date
@@ -153,3 +154,16 @@ def test_only_what_is_compared_leads_to_a_difference(tmp_path: Path) -> None:
         page = html.fromstring(get(view, target).text)
         assert target.startswith("/sessions") or page.find_class("kind changed")
         assert page.xpath("//a[contains(@href, '/diff')]") == []
+
+
+def test_a_source_that_is_not_declared_any_more_stays_chosen_and_has_a_link(
+    farm: windrow.Windrow, tmp_path: Path
+) -> None:
+    root = shutil.copytree(farm.config.root, tmp_path / "farm")
+    (root / "sources" / "town.toml").unlink()
+    view = app(windrow.open(root))
+    page = html.fromstring(get(view, f"/changes?{SINCE}&source=town").text)
+    assert page.xpath("//select[@name='source']/option[@selected]/text()") == ["town"]
+    assert page.find_class("changes")
+    page = html.fromstring(get(view, "/").text)
+    assert page.xpath("//p[starts-with(., 'Not declared any more')]/a/@href") == ["/why?name=town"]

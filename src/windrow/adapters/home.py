@@ -298,6 +298,14 @@ def refuse_unknown(what: str, asked: str, known: Sequence[str]) -> None:
         raise UsageError(f"{what}: {asked!r} is not one of {', '.join(known)}")
 
 
+def refuse_unread(view: HomeView, *read: str) -> None:
+    """Raise UsageError if a view is limited by a member of it that a page does not read; `read` names the others."""
+    for name, text in view._asdict().items():
+        if text and name not in read:
+            parameter = "q" if name == "words" else name
+            raise UsageError(f"{parameter}: {text[:100]!r} chooses nothing on this page")
+
+
 def read_start(view: HomeView) -> int:
     """Return where a list goes on as a number, 0 for its beginning; raise UsageError if it is not one."""
     text = view.start or "0"

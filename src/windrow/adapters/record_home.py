@@ -24,6 +24,7 @@ from windrow.adapters.home import (
     Picture,
     read_start,
     refuse_unknown,
+    refuse_unread,
     unknown_name,
 )
 from windrow.adapters.record_story import RecordFaces, ShownCollection, list_records, search
@@ -48,6 +49,7 @@ def show_home(store: RecordStore | None, ledger: Ledger, shown: ShownCollection,
     """
     sources = tuple((f"source:{name}", name) for name in shown.sources)
     refuse_unknown("group", view.group, [key for key, _ in sources])
+    refuse_unread(view, *(("name",) if view.name else ("group", "words", "start")))
     if view.name:
         history = store.history(view.name) if store else []
         if not history:

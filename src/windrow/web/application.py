@@ -438,10 +438,11 @@ def _extras(workspace: Windrow, value: Any, root: str) -> dict[str, Any]:
         return {}
     story = value.story
     name = shlex.quote(story.key if story else value.asked)
-    commands = [f"windrow why {name}"]
+    commands = [(f"windrow why {name}", "the same in a terminal")]
     if story and story.status == "failed":
-        commands.append(f"windrow retry {'--source ' if story.kind == 'source' else ''}{name}")
+        option = "--source " if story.kind == "source" else ""
+        commands.append((f"windrow retry {option}{name}", "the next run tries again what failed"))
     if value.explained:
-        commands.append(f"windrow forget {name}")
+        commands.append((f"windrow forget {name}", "removes all that was kept of it, for ever"))
     meaning = Reason(story.reason).meaning if story and story.reason else ""
     return {"commands": commands, "meaning": meaning, "shown_at": homes.find_homes(workspace, value)}

@@ -22,6 +22,7 @@ from windrow.adapters.home import (
     Part,
     read_start,
     refuse_unknown,
+    refuse_unread,
     unknown_name,
 )
 from windrow.collections.drops.adapter.export import open_tracker
@@ -123,10 +124,12 @@ def home(workspace: Workspace, ledger: Ledger, view: HomeView) -> Home:
     """
     del ledger
     refuse_unknown("view", view.view, (_TRACKER, _ZIPS, _XMLS))
+    is_list = view.view in {_ZIPS, _XMLS}
+    refuse_unread(view, "view", *(("name", "group", "start") if is_list else ("name", "start") if view.name else ()))
     views = tuple(HomeLink(name, view=HomeView(name)) for name in (_TRACKER, _ZIPS, _XMLS))
     try:
         with open_tracker(workspace) as engine, map_errors(engine), engine.connect() as connection:
-            if view.view in {_ZIPS, _XMLS}:
+            if is_list:
                 return _list_files(connection, view)._replace(views=views)
             if view.name:
                 zip_name, _, xml_name = view.name.partition("/")

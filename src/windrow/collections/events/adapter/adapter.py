@@ -337,6 +337,9 @@ class EventAdapter(RecordAdapter):
         from windrow.collections.events.adapter.home import show_event, show_home  # noqa: PLC0415 loaded when used
 
         if view.name:
+            from windrow.adapters.home import refuse_unread  # noqa: PLC0415 loaded when used
+
+            refuse_unread(view, "name")
             _, document = self._find_named(workspace, view.name)
             event = complete_document(document) if document else None
             return show_event(event) if event else super().home(workspace, ledger, view)

@@ -26,6 +26,7 @@ from windrow.adapters.home import (
     read_day,
     read_start,
     refuse_unknown,
+    refuse_unread,
 )
 from windrow.clock import now
 from windrow.collections.events.adapter.databases import EventDatabases
@@ -61,6 +62,7 @@ class _Selection(NamedTuple):
 def show_home(databases: EventDatabases, sources: Iterable[Source], view: HomeView) -> Home:
     """Return the agenda from a day on (by default today), the month of that day, or the events that have some words."""
     refuse_unknown("view", view.view, (_AGENDA, _MONTH))
+    refuse_unread(view, "view", "group", "day", "words", *(() if view.view == _MONTH else ("start",)))
     groups = tuple(_list_groups(databases, sources))
     selection = _select(view.group, {source.name for source in sources})
     day = read_day(view, now().date())

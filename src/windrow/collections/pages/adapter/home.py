@@ -21,6 +21,7 @@ from windrow.adapters.home import (
     Part,
     read_day,
     read_start,
+    refuse_unread,
     unknown_name,
 )
 from windrow.clock import from_unix_time, now
@@ -34,6 +35,7 @@ from windrow.collections.pages.database.page_lists import PageLink, list_links_f
 from windrow.collections.pages.database.page_versions import PageVersion, VersionReader
 from windrow.config import Workspace
 from windrow.digest import hash64
+from windrow.errors import UsageError
 from windrow.formats.text import counted
 from windrow.ledger import Ledger
 from windrow.model import Source
@@ -51,9 +53,12 @@ def home(workspace: Workspace, ledger: Ledger, view: HomeView) -> Home:
     """
     sources = {source.name: source for source in workspace.of(COLLECTION.name)}
     if view.words:
+        refuse_unread(view, "name", "words", "start")
         return _search_pages(workspace, view, f"source:{view.name}" if view.name in sources else "")
     if not view.name:
+        refuse_unread(view)
         return _list_sites(workspace, ledger, sources.values())
+    refuse_unread(view, "name", "start" if view.name in sources else "day")
     if view.name in sources:
         return _show_site(workspace, ledger, sources[view.name], view)
     page = find_page(workspace, ledger, view.name)
@@ -121,6 +126,8 @@ def _show_site(workspace: Workspace, ledger: Ledger, source: Source, view: HomeV
     hosts = ledger.addresses.hosts(COLLECTION.name)
     # With the slash they are in the order of addresses: https://a.co.uk/ before https://a.co/
     origins = sorted({host.origin for host in hosts if host.source == source.name}, key="{}/".format)
+    if view.start and not view.start.startswith(tuple(f"{origin}/" for origin in origins)):
+        raise UsageError(f"start: {view.start[:100]!r} is not one that a page before gave")
     # The origins are on the first page of the list, as counting their addresses takes long.
     parts = [] if view.start else _show_origins(workspace, ledger, source)
     entries: list[HomeEntry] = []
