@@ -57,7 +57,8 @@ HELD = "held"
 class SourceState(NamedTuple):
     """The state of a source: its items, and the result of the last session in which it was requested.
 
-    `items` is the number of its items: files that it offers now, pages that were fetched, or records. `same` is the
+    `items` is the number of its items: files that it offers now, addresses that runs fetched (not those
+    known only from WARC files, whose pages the home of the collection counts), or records. `same` is the
     number of items that did not change in that session, and `failed` is the number of items that are failed now.
     `last_good` is the end of its last session without a failure. `state` is the configured state, `inactive` for an
     available source that is not harvested, or `held` for a source that is not declared. `error` says why it cannot be

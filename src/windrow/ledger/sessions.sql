@@ -185,7 +185,7 @@ SELECT reason, name FROM (
         SELECT coalesce(v.reason, CASE WHEN a.kind <> 0 THEN NULL
                 WHEN v.status >= 500 THEN 'server_error' WHEN v.status IN (401, 403) THEN 'permission_denied'
                 WHEN v.status = 429 THEN 'rate_limited' WHEN v.status = 404 THEN 'not_found'
-                WHEN v.status = 410 THEN 'gone' WHEN v.status >= 400 THEN 'protocol_error' END) AS reason, coalesce(a.url, f.file_key, v.url) AS name, v.end_seq + iif(v.status IN (404, 410) AND a.capture <> 0, 1 << 60, 0) AS seq
+                WHEN v.status = 410 THEN 'gone' WHEN v.status >= 400 THEN 'protocol_error' END) AS reason, coalesce(a.url, f.file_key, v.url) AS name, v.end_seq + CASE WHEN v.status IN (404, 410) AND a.capture <> 0 THEN 1 << 60 ELSE 0 END AS seq
         FROM attempt v LEFT JOIN address a ON a.digest = v.address AND a.host = v.host
         LEFT JOIN listed_file f ON f.seq = v.listed_file
         WHERE v.seq IN (SELECT seq FROM attempt WHERE seq BETWEEN :facts[0] AND :facts[1] AND end_seq = seq
