@@ -25,7 +25,7 @@ def test_what_was_crawled_is_searched_and_told_of(crawled, small, windrow) -> No
     assert "robots.txt, line 2: Disallow: /shut/" in output.out
     for name in (small.origin(0).removeprefix("http://"), f"{small.origin(0)}/robots.txt"):
         output = windrow("why", name)
-        assert "robots.txt: 1 of 1 rules for * forbid addresses" in output.out
+        assert "robots.txt: 1 of 1 rule for * forbids addresses" in output.out
         assert "7 versions of 7 pages; 7 are present" in output.out
     (site,) = windrow("why", "two", "--json").of("site")
     assert site["versions"]["versions"] == 0

@@ -48,6 +48,6 @@ def test_an_export_of_a_tracker_that_is_not_there_writes_nothing(root, windrow) 
 def test_a_packed_robots_txt_is_read_and_an_origin_named_by_its_port(crawled, small, windrow) -> None:
     for name in (small.origin(0).removeprefix("http://"), f"{small.origin(0)}/robots.txt"):
         output = windrow("why", name)
-        assert "robots.txt: 1 of 1 rules for * forbid addresses" in output.out
+        assert "robots.txt: 1 of 1 rule for * forbids addresses" in output.out
         assert "7 versions of 7 pages; 7 are present" in output.out
     assert [site["versions"]["versions"] for site in windrow("why", "two", "--json").of("site")] == [0]

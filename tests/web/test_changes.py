@@ -6,7 +6,8 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Iterator
-from datetime import date
+from contextlib import closing
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from tests.cli.conftest import lay_out_partner
 from tests.web.farm import SITE, get, warc_record
 from windrow.adapters.adapter import SourceChange
 from windrow.app import changes as app_changes
-from windrow.app.changes import identify
+from windrow.app.changes import identify, newest_changes, place_of
 from windrow.caps import URL_CHARACTERS, WEB_CHANGES
 from windrow.web import app, pages
 
@@ -167,3 +168,19 @@ def test_a_source_that_is_not_declared_any_more_stays_chosen_and_has_a_link(
     assert page.find_class("changes")
     page = html.fromstring(get(view, "/").text)
     assert page.xpath("//p[starts-with(., 'Not declared any more')]/a/@href") == ["/why?name=town"]
+
+
+@pytest.mark.parametrize("most", [1, 3, 1_000])
+def test_the_newest_changes_are_those_of_the_list_however_many_are_read_at_once(
+    farm: windrow.Windrow, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(app_changes, "_READ_AT_ONCE", most)
+    listed = farm.changes(date(2000, 1, 1))
+    assert len({each.fact for each in listed}) > 3
+    with closing(farm.ledger()) as ledger:
+        since = datetime(2000, 1, 1, tzinfo=UTC)
+        newest = [*newest_changes(farm.config, ledger, since, unreadable={})]
+        assert newest == sorted(listed, key=place_of, reverse=True)
+        facts = sorted({change.fact for change in newest})
+        older = newest_changes(farm.config, ledger, since, only="pages", upto=facts[-2], unreadable={})
+        assert [*older] == [each for each in newest if each.collection == "pages" and each.fact <= facts[-2]]

@@ -9,7 +9,6 @@ import sqlite3
 import time
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
-from contextlib import closing
 from datetime import UTC, date, datetime, timedelta
 from types import SimpleNamespace
 from typing import cast
@@ -26,7 +25,6 @@ from windrow.adapters.adapter import SourceChange
 from windrow.app import Windrow
 from windrow.app import changes as app_changes
 from windrow.app.captures import KeptCapture
-from windrow.app.changes import newest_changes, place_of
 from windrow.app.listening import Address, ProxyHeader
 from windrow.app.summary import describe_end
 from windrow.caps import WEB_CHANGES
@@ -139,20 +137,6 @@ def test_changes_are_paged_without_shifting_when_new_ones_come(view, farm, monke
     links = {each.get("rel"): each.get("href") for each in feeds[1].findall("{http://www.w3.org/2005/Atom}link")}
     assert links["self"] == "http://localhost/changes.atom?kind=new"
     assert links["next"].startswith("http://localhost/changes.atom?kind=new&since=")
-
-
-@pytest.mark.parametrize("most", [1, 3, 1_000])
-def test_the_newest_changes_are_those_of_the_list_however_many_are_read_at_once(farm, monkeypatch, most: int) -> None:
-    monkeypatch.setattr(app_changes, "_READ_AT_ONCE", most)
-    listed = farm.changes(date(2000, 1, 1))
-    assert len({each.fact for each in listed}) > 3
-    with closing(farm.ledger()) as ledger:
-        since = datetime(2000, 1, 1, tzinfo=UTC)
-        newest = [*newest_changes(farm.config, ledger, since, unreadable={})]
-        assert newest == sorted(listed, key=place_of, reverse=True)
-        facts = sorted({change.fact for change in newest})
-        older = newest_changes(farm.config, ledger, since, only="pages", upto=facts[-2], unreadable={})
-        assert [*older] == [each for each in newest if each.collection == "pages" and each.fact <= facts[-2]]
 
 
 def test_a_page_counts_and_looks_through_a_bounded_number_of_changes_and_leads_on(view, farm, monkeypatch) -> None:

@@ -224,10 +224,6 @@ class Window(NamedTuple):
     shown_by: tuple[int, int] = ALL_FACTS
     until: datetime | None = None
 
-    def ends_by(self, time: datetime) -> bool:
-        """Return whether the window ends at a time or before it."""
-        return self.until is not None and self.until <= time
-
 
 class Adapter(Protocol):
     """The methods that every adapter must have."""

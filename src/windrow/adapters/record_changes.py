@@ -53,7 +53,7 @@ def changes(
 
     for previous, version in store.written_versions(window.facts or ALL_FACTS, window.shown_by):
         at = attempt_time(version.attempt) or version.at
-        if window.ends_by(at):
+        if window.until is not None and at >= window.until:
             continue
         value = version.value
         difference = describe_difference(previous.value, value) if version.change == CHANGED and previous else ""

@@ -276,7 +276,9 @@ def since_window(ledger: Ledger, since: datetime | None) -> Window | None:
 def listing_changes(ledger: Ledger, collection: str, window: Window) -> Iterator[SourceChange]:
     """Yield the changes in a collection's listings: those since `window.since`, or else those in `window.facts`."""
     for change in ledger.mirrors.changes(collection, _listing_facts(window)):
-        if window.ends_by(change.at) or (window.since is not None and change.at < window.since):
+        if window.since is not None and change.at < window.since:
+            continue
+        if window.until is not None and change.at >= window.until:
             continue
         kind = NEW if change.event in {"listed", "refused"} else change.event
         difference = counted(change.size, "byte") if change.size is not None else ""

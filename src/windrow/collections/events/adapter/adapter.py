@@ -229,6 +229,8 @@ class EventAdapter(RecordAdapter):
         from other records.
         """
         yield from super().check(workspace, ledger)
+        if not self._path(workspace).is_file():
+            return
         with self._store(workspace) as records:
             if records is None:
                 return
