@@ -86,6 +86,7 @@ def test_reading_commands_answer_as_before(
 
 @pytest.mark.parametrize(("state", "phrase"), [("read-only", "cannot be written"), ("full", "disk is full")])
 def test_a_command_that_writes_names_the_cause(harvested: Path, state: str, phrase: str) -> None:
+    before = schema(harvested / "ledger.sqlite")
     with without_room(harvested, state):
         output = run_command(state, harvested, "retry", "--source", "harwell")
         begun = run_command(state, harvested, "init")
@@ -93,7 +94,7 @@ def test_a_command_that_writes_names_the_cause(harvested: Path, state: str, phra
     assert phrase in output.stderr
     assert "restore" not in output.stderr
     assert "upgraded" not in begun.stdout + begun.stderr
-    assert schema(harvested / "ledger.sqlite") == 100
+    assert schema(harvested / "ledger.sqlite") == before
 
 
 def test_a_log_that_cannot_be_read_is_named(harvested: Path, tmp_path: Path) -> None:

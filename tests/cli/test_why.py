@@ -138,7 +138,7 @@ def test_what_a_rule_left_out_of_a_zip_leads_to_it(workspace, partner, windrow) 
     ("name", "message"),
     [
         ("nonsense", "'nonsense' is not known\n"),
-        ("add/readme.txt", "runs ignore files of this name at sources of drops"),
+        ("add/other.txt", "runs ignore files of this name at sources of drops"),
         (
             "add/H.2026-02-30.1.impc.zip",
             "would be refused: the date is not a day of the calendar, or the time is not valid",

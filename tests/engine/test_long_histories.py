@@ -3,11 +3,13 @@
 import re
 import sqlite3
 from contextlib import closing
-from itertools import islice
+from itertools import islice, product
 
 import pytest
 
 import windrow
+from windrow.app import status
+from windrow.app.summary import summarise
 from windrow.ledger import Ledger
 from windrow.ledger.database import migrations, queries
 from windrow.model import Attempt
@@ -53,13 +55,13 @@ def ledger(tmp_path):
         yield opened
 
 
-def write_sessions(ledger, number, comment):
-    """Write sessions in which a source has two tasks; the first of the later ones has the comment, with a reason."""
+def write_sessions(ledger, number, comment, sources=("press",)):
+    """Write sessions with two tasks of each source; the first of the later ones has the comment, with a reason."""
     with ledger.writing() as writer:
         for index in range(number):
             session = writer.sessions.open("me", "run")
-            for phase in (1, 2):
-                task = writer.sessions.open_task(session, "news", "press", phase)
+            for source, phase in product(sources, (1, 2)):
+                task = writer.sessions.open_task(session, "news", source, phase)
                 reason = Reason.NOT_WANTED if comment and not index and phase == 1 else None
                 writer.sessions.close_task(task, reason, comment if reason else "done", failed=bool(index % 3 == 2))
             writer.sessions.close(session, 0)
@@ -86,6 +88,25 @@ def test_why_tells_the_last_tasks_of_a_source_and_that_there_are_earlier_ones(tm
     assert story is not None
     assert [event.session for event in story.events] == [39, 40, 40]
     assert story.events[0].message.endswith("(and tasks of earlier sessions; see --limit)")
+
+
+def test_status_sums_a_session_up_once_for_all_its_sources(tmp_path, monkeypatch):
+    windrow.init(tmp_path)
+    names = [f"press{number}" for number in range(5)]
+    for name in names:
+        text = f'collection = "news"\nurl = "https://{name}.example/feed"\n'
+        (tmp_path / "sources" / f"{name}.toml").write_text(text)
+    farm = windrow.open(tmp_path)
+    with closing(Ledger(farm.config.ledger)) as ledger:
+        write_sessions(ledger, 3, "", names)
+    numbers = []
+    monkeypatch.setattr(
+        status,
+        "summarise",
+        lambda ledger, number, *a, **k: numbers.append(number) or summarise(ledger, number, *a, **k),
+    )
+    assert {source.source for source in farm.status().sources} == {*names}
+    assert len(numbers) == 2  # the last session's, and once more until now
 
 
 def count_steps(ledger, query):

@@ -241,11 +241,7 @@ class Adapter(Protocol):
         """Update the collection's projection after an operator's decision, such as `windrow retry`."""
 
     def checkpoints(self, workspace: Workspace, ledger: Ledger) -> Mapping[str, Callable[[], int]]:
-        """Return a dict from each store and projection to a function that returns the number of the last fact in it.
-
-        Those that do not exist, or have the facts of another ledger, are left out or have 0. Every session compares
-        the numbers with the ledger.
-        """
+        """Return a function for each store and projection that reads its last fact (0: none, or of another ledger)."""
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
         """Yield the faults of the collection's stores and projection, such as differences from the ledger."""

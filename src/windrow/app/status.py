@@ -351,10 +351,9 @@ def _source_states(
         count, began = None, None
         if last_session:
             number = last_session.session
-            summary = summaries.setdefault(
-                number,
-                summarise(ledger, number, phases, content_counts=by_content, until_now=True),
-            )
+            if number not in summaries:
+                summaries[number] = summarise(ledger, number, phases, content_counts=by_content, until_now=True)
+            summary = summaries[number]
             began = summary.began
             count = next((source_count for source_count in summary.sources if source_count.source == source.name), None)
         record_counts = records_by_source.get(source.collection)
