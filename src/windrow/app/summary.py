@@ -309,7 +309,7 @@ def _count_sources(
         counts.setdefault(refused.source, Counter())["refused"] += refused.number
     for source, session_counter in session_counts.sources.items():
         counts.setdefault(source, Counter()).update(session_counter)
-    later = {task.source for task in ledger.sessions.tasks((last_fact + 1, ABOVE_EVERY_FACT))}
+    later = ledger.sessions.sources_after(last_fact)
     collections = {task.source: task.collection for task in tasks if task.source and task.source not in later}
     frontiers = count_frontiers(ledger, {*collections.values()}) if collections else {}
     errors = dict(session_counts.troubles)

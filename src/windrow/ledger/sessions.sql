@@ -146,13 +146,19 @@ SELECT t.session, min(t.at) AS "began: datetime", max(e.at) AS "ended: datetime 
 FROM task t LEFT JOIN task_end e ON e.task = t.seq WHERE t.source = :source GROUP BY t.session
 ORDER BY t.session DESC;
 
+-- part: sources
+SELECT min(source) FROM task WHERE source > ''
+UNION ALL SELECT (SELECT min(t.source) FROM task t WHERE t.source > name.source) FROM name WHERE source IS NOT NULL
+
 -- def sources() -> set[str]
 -- Return the names of the sources and services that had a task.
-WITH RECURSIVE name(source) AS (
-    SELECT min(source) FROM task WHERE source > ''
-    UNION ALL SELECT (SELECT min(t.source) FROM task t WHERE t.source > name.source) FROM name WHERE source IS NOT NULL
-)
+WITH RECURSIVE name(source) AS ({sources})
 SELECT source FROM name WHERE source IS NOT NULL;
+
+-- def sources_after(fact: int) -> set[str]
+-- Return the names of the sources and services that had a task in a session that began after a fact.
+WITH RECURSIVE name(source) AS ({sources})
+SELECT source FROM name WHERE EXISTS (SELECT 1 FROM task t WHERE t.source = name.source AND t.session > :fact);
 
 -- def ends_of_phase(collection: str, phase: int, before: int) -> dict[int, int]
 -- Return a dict from each session before `before` to the last fact in it that ended a task of a phase.

@@ -21,7 +21,7 @@ WHERE u.collection = :collection AND u.phase = :phase AND NOT ({superseded}) ORD
 
 -- def capped_in(collection: str, source: str) -> list[CappedSession]
 -- Return the phases and sessions that read those documents of a source of which caps leave out parts now.
-SELECT DISTINCT u.phase, (SELECT max(s.seq) FROM session s WHERE s.at <= u.at) AS "session: int"
+SELECT DISTINCT u.phase, (SELECT s.seq FROM session s WHERE s.at <= u.at ORDER BY s.at DESC, s.seq DESC LIMIT 1) AS "session: int"
 FROM unread u JOIN attempt v ON v.seq = u.attempt JOIN host h ON h.seq = v.host
 WHERE u.collection = :collection AND h.source = :source AND u.reason = 'capped' AND NOT ({superseded});
 

@@ -265,6 +265,10 @@ class TypedSessions(LedgerQueries):
         """Return the names of the sources and services that had a task."""
         return {*self._database.column("sessions.sources")}
 
+    def sources_after(self, fact: int) -> set[str]:
+        """Return the names of the sources and services that had a task in a session that began after a fact."""
+        return {*self._database.column("sessions.sources_after", fact)}
+
     def ends_of_phase(self, collection: str, phase: int, before: int) -> dict[int, int]:
         """Return a dict from each session before `before` to the last fact in it that ended a task of a phase."""
         return dict(self._database.rows(tuple, "sessions.ends_of_phase", collection, phase, before))

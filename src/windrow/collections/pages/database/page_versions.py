@@ -238,6 +238,7 @@ FROM windrow_observation o JOIN url u ON u.url_id = o.url_id WHERE {_IS_SELECTED
 _FIRST_OF_NEWEST = f"""
 SELECT o.attempt FROM windrow_observation o WHERE {_IS_SELECTED} ORDER BY o.attempt DESC LIMIT 1 OFFSET {{offset}}
 """
+_COMPLETED_RANGE = "SELECT min(attempt), max(attempt) FROM windrow_completed WHERE session BETWEEN ? AND ?"
 _HAS_SESSIONS = "SELECT count(*) FROM sqlite_master WHERE name = 'windrow_settled'"
 HAS_COMPLETED = "SELECT count(*) FROM sqlite_master WHERE name = 'windrow_completed'"
 """The query for 1 if a database has the table of attempts that sessions read later than they were written, or 0."""
@@ -279,10 +280,18 @@ def _select_visits(
     shown_by: tuple[int, int],
 ) -> tuple[str, tuple[int, ...]]:  # fmt: skip
     """Return the condition of `_IS_SELECTED` for a choice of attempts, and the parameters of the query."""
-    parameters = [*attempts, *connection.execute(WRITTEN_ATTEMPTS, sessions).fetchone(), *sessions, *shown_by]
+    written = connection.execute(WRITTEN_ATTEMPTS, sessions).fetchone()
     has_completed = connection.execute(HAS_COMPLETED).fetchone()[0]
     condition = f"o.attempt BETWEEN ?1 AND ?2 OR {_WRITTEN_OR_COMPLETED if has_completed else _WRITTEN}"
     since, until = period
+    if since is None:  # so that the index is read in the range of the wanted attempts alone
+        completed = connection.execute(_COMPLETED_RANGE, sessions).fetchone() if has_completed else NO_NUMBERS
+        ranges = [
+            (first, last) for first, last in (attempts, written, completed) if first is not None and first <= last
+        ]
+        wanted = (min(first for first, _ in ranges), max(last for _, last in ranges)) if ranges else NO_NUMBERS
+        shown_by = max(shown_by[0], wanted[0]), min(shown_by[1], wanted[1])
+    parameters = [*attempts, *written, *sessions, *shown_by]
     if since is not None:
         parameters.append(since)
         condition += f" OR o.at >= ?{len(parameters)}"
