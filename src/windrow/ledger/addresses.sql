@@ -118,7 +118,8 @@ SELECT coalesce(max(rowid), 0) FROM address;
 -- are gone are not failing: a first 404 means that in the collections `gone_at_once`, and a second one in all.
 SELECT h.collection, h.source, c.kind, sum(c.known) AS "known: int", sum(c.pages) AS "pages: int",
        sum(c.failing) AS "failing: int", sum(c.due) AS "due: int", min(c.next_due) AS "next_due: int | None"
-FROM (SELECT host, kind, count(*) AS known, sum(capture <> 0 AND failures = 0) AS pages, sum({fails}) AS failing,
+FROM (SELECT host, kind, count(*) AS known, sum(capture <> 0 AND failures = 0) AS pages,
+        sum(CASE WHEN failures > 0 THEN {fails} ELSE 0 END) AS failing,  -- AND would look for the attempts of all
         sum(coalesce(due <= :now AND NOT {rests}, 0)) AS due, min(CASE WHEN due > 0 THEN due END) AS next_due
     FROM address a GROUP BY +host, kind) c
 JOIN host h ON h.seq = c.host GROUP BY h.collection, h.source, c.kind;
