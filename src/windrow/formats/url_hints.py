@@ -11,7 +11,7 @@ from datetime import datetime
 from enum import StrEnum
 from itertools import islice
 from typing import Any, NamedTuple, cast
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit
 
 from isal import isal_zlib
 from lxml import etree
@@ -194,11 +194,25 @@ def find_address_for_links(element: etree._Element) -> str:
 
 
 def join_address(base: str, address: str) -> str:
-    """Resolve an address against a base that may itself be relative; return it unchanged if one is not valid."""
+    """Resolve an address against a base that may itself be relative; return it unchanged if one is not valid.
+
+    A result that is relative keeps each `..`, so that bases can be joined in any order.
+
+    >>> join_address("https://example.org/a/b/", join_address("../c/", "d")), join_address("../c/", "../d")
+    ('https://example.org/a/c/d', '../c/../d')
+    """
+    address = address.strip()
     try:
-        return urljoin(base, address.strip())
+        base_parts, parts = urlsplit(base), urlsplit(address)
+        is_rooted = any(each.scheme or each.netloc or each.path.startswith("/") for each in (base_parts, parts))
+        if is_rooted or not parts.path:
+            return urljoin(base, address)
     except ValueError:
         return address
+    folder, _, name = base_parts.path.rpartition("/")
+    folders = (folder, name, "") if name in {".", ".."} else (folder, "")
+    # `urljoin` would remove each `..` for which this base has no folder; the outer base or the document may have one.
+    return "/".join(folders).lstrip("/") + address
 
 
 GZIP = b"\x1f\x8b"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from windrow.collections.news.listed_details import read_details
 from windrow.collections.pages.code import Destination, Locality
 from windrow.collections.pages.reading import PageDocument, read
@@ -24,8 +26,8 @@ ATOM = b"""<feed xmlns="http://www.w3.org/2005/Atom" xml:lang="de" xml:base="htt
 <entry><title>A &lt;b> C</title><summary>1 &lt; 2</summary></entry></feed>"""
 
 
-def read_page(raw: bytes, kind: str = "application/xml") -> PageDocument:
-    return read(raw, URL, {"content-type": kind})
+def read_page(raw: bytes, kind: str = "application/xml", url: str = URL) -> PageDocument:
+    return read(raw, url, {"content-type": kind})
 
 
 def test_rss() -> None:
@@ -73,6 +75,33 @@ def test_each_base_in_atom_is_relative_to_that_of_its_parent() -> None:
     hints = read_hints(feed, URL)
     assert [hint.url for hint in hints.entries] == ["http://a.example/x/y/z/1", "http://a.example/x/y/6"]
     assert read_details(feed, URL, hints.kind)[2] == "http://a.example/x/?page=2"
+
+
+@pytest.mark.parametrize(
+    ("feed_base", "entry_base", "link_base", "expected"),
+    [
+        ("../", "", "", "http://a.example/blog/"),
+        ("..", "", "", "http://a.example/blog/"),
+        ("../posts/", "", "", "http://a.example/blog/posts/"),
+        ("../", "a/", "", "http://a.example/blog/a/"),
+        ("../?a", "./", "..", "http://a.example/"),
+        ("http://b.example/x/y/", "../z/", "w/", "http://b.example/x/z/w/"),
+        ("//b.example/x/y/", "..", "w/", "http://b.example/x/w/"),
+        ("/x/y/", "../z/", "", "http://a.example/x/z/"),
+    ],
+)
+def test_a_base_may_lead_out_of_the_folder_of_the_base_around_it(
+    feed_base: str, entry_base: str, link_base: str, expected: str
+) -> None:
+    """Each `..` was lost: the addresses were in the folder of the feed."""
+    feed = f"""<feed xmlns="http://www.w3.org/2005/Atom" xml:base="{feed_base}"><entry xml:base="{entry_base}">
+<link xml:base="{link_base}" href="one"/><content type="xhtml" xml:base="{link_base}">
+<div xmlns="http://www.w3.org/1999/xhtml" xml:base="c/"><p xml:base="../d/"><a href="two">two</a><a href="../#n">up</a></p></div>
+</content></entry></feed>""".encode()
+    url = "http://a.example/blog/feeds/atom.xml"
+    assert [hint.url for hint in read_hints(feed, url).entries] == [f"{expected}one"]
+    links = [link.url.partition("#")[0] for link in read_page(feed, "application/atom+xml", url=url).links]
+    assert links == [f"{expected}one", f"{expected}d/two", expected]
 
 
 def test_json_feed() -> None:
