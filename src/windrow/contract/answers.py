@@ -23,7 +23,7 @@ class Request(NamedTuple):
     be relative to the URL of the answer, or of the source. If `is_guess`, nothing named the address, so nothing is lost
     if its answer is not used, and the request is not repeated for that. With `again`, the request is for no list, and
     is sent again after that many seconds, then after pauses that double, up to a year. A step gets `redirected_from`,
-    the addresses whose redirects led to that of the request in the same session, the nearest first.
+    the addresses whose permanent redirects (301, 308) led to that of the request in the same session, nearest first.
     """
 
     url: str
@@ -256,6 +256,9 @@ class Observation(NamedTuple):
     repeats the key. But two things with different names of one system, which is what precedes the last `/` of a name,
     and with different texts are two records, even if they share the key: the key of the second one is `KEY#NAME`.
 
+    `moved_from` are aliases of former keys of the thing: a record that has one of them is this thing, if no record has
+    one of its aliases and the record is gone or its text is nearly the same. They do not become aliases of the record.
+
     `own_lists` has, for each list of the value to which another document adds, such as the categories of a feed, what
     the document itself states. A value of the record that differs only in these lists, and contains that, is not
     replaced: otherwise two feeds that list the thing would change it in each run.
@@ -270,3 +273,4 @@ class Observation(NamedTuple):
     names: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
     own_lists: Mapping[str, tuple[str, ...]] = {}
+    moved_from: tuple[str, ...] = ()

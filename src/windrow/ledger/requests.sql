@@ -171,12 +171,13 @@ JOIN host h ON h.seq = v.host AND h.collection = :collection AND h.source = :sou
 WHERE v.address = :address AND v.seq < :attempt AND v.reason IS NULL AND v.status < 400 ORDER BY v.seq DESC LIMIT 1;
 
 -- row: SentRedirect
--- An attempt at a source that was answered with a redirect: its address, and the Location as sent.
+-- An attempt at a source that was answered with a permanent redirect: its address, and the Location as sent.
 
--- def redirects(collection: str, session: int) -> list[SentRedirect]
--- Return the redirects that the sources of a collection sent in a session.
+-- def permanent_redirects(collection: str, session: int) -> list[SentRedirect]
+-- Return the permanent redirects (301, 308) that the sources of a collection sent in a session.
 SELECT h.source, a.url, v.location FROM attempt v JOIN host h ON h.seq = v.host AND h.collection = :collection
 JOIN address a ON a.digest = v.address AND a.host = v.host WHERE v.seq > :session AND v.location <> ''
+AND v.status IN (301, 308)
 AND v.seq < coalesce((SELECT min(s.seq) FROM session s WHERE s.seq > :session), 9223372036854775807);
 
 -- part: stands

@@ -13,6 +13,7 @@ from typing import Any
 
 from windrow.contract import AttemptObservations, Observation
 from windrow.digest import digest
+from windrow.formats.sketch import NEAR_DUPLICATE_SIMILARITY, estimate_similarity, make_sketch
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
@@ -152,9 +153,10 @@ def ensure_record(connection: sqlite3.Connection, observation: Observation) -> t
 def _choose_key(connection: sqlite3.Connection, observation: Observation) -> str:
     """Return the key of an observation's record, which may not exist yet.
 
-    It is the record with the observation's key or, if there is none, with one of its aliases. If that record is about a
-    different thing, the observation gets a new record. The key of the new record is the observation's key or, if the
-    existing record has this key, `KEY#NAME` with the observation's first name. If `KEY#NAME` exists, it is always used.
+    It is the record with the observation's key or, if there is none, with one of its aliases, or else one from which it
+    moved (see `Observation.moved_from`). If that record is about a different thing, the observation gets a new record.
+    The key of the new record is the observation's key or, if the existing record has this key, `KEY#NAME` with the
+    observation's first name. If `KEY#NAME` exists, it is always used.
     """
     key, names = observation.key, observation.names
     is_known = _has_key(connection, key)
@@ -162,7 +164,8 @@ def _choose_key(connection: sqlite3.Connection, observation: Observation) -> str
     if own_key and _has_key(connection, own_key):
         return own_key
     if not is_known:
-        key = next(filter(None, (key_of_alias(connection, alias) for alias in observation.aliases)), key)
+        known_keys = (key_of_alias(connection, alias) for alias in observation.aliases)
+        key = next(filter(None, known_keys), "") or _find_moved(connection, observation) or key
     return (own_key or observation.key) if _is_other_thing(connection, key, observation) else key
 
 
@@ -183,12 +186,32 @@ def _is_other_thing(connection: sqlite3.Connection, key: str, observation: Obser
     names_of_system = {name for (name,) in names if name.rpartition("/")[0] in systems}
     if not names_of_system or not names_of_system.isdisjoint(observation.names):
         return False
+    return _latest_text(connection, key) not in {None, observation.text}
+
+
+def _find_moved(connection: sqlite3.Connection, observation: Observation) -> str:
+    """Return the key of the first record that is the observed thing at its former key, or "" if there is none.
+
+    Its title may be the same and its text another one, as at an address that now leads to the report of each day.
+    """
+    for key in filter(None, (key_of_alias(connection, alias) for alias in observation.moved_from)):
+        text = _latest_text(connection, key)
+        if text in {None, observation.text}:
+            return key
+        sketches = make_sketch(text), make_sketch(observation.text)
+        if all(sketches) and estimate_similarity(*sketches) >= NEAR_DUPLICATE_SIMILARITY:
+            return key
+    return ""
+
+
+def _latest_text(connection: sqlite3.Connection, key: str) -> str | None:
+    """Return the text of the latest value of the record `key`; None if the record is gone or has no observation."""
     query = """
         SELECT v.text FROM observation o JOIN record r ON r.id = o.record LEFT JOIN value v ON v.id = o.value
         WHERE r.key = ? ORDER BY o.at DESC, o.attempt DESC LIMIT 1
     """
     latest = connection.execute(query, (key,)).fetchone()
-    return latest is not None and latest[0] not in {None, observation.text}
+    return latest[0] if latest else None
 
 
 def key_of_alias(connection: sqlite3.Connection, alias: str) -> str:

@@ -327,6 +327,47 @@ def test_an_article_without_a_date_whose_address_redirects_is_one_article_with_b
     assert keys == ({press.url + old} if is_same else {press.url + old, press.url + moved})
 
 
+@pytest.mark.parametrize(
+    ("status", "was_article", "is_same_text"),
+    [(302, False, False), (301, False, False), (301, True, False), (302, True, True)],
+)
+def test_pages_to_which_an_address_leads_in_turn_are_articles_of_their_own(
+    tmp_path, press, status, was_article, is_same_text
+):
+    """The second one became a version of the first one, and its text had no file."""
+    page(press, 28)
+    today = re.sub(rb'"datePublished": "[^"]*", ', b"", press.pages["/news/the-quay-story-28.html"][2])
+    yesterday = (
+        today if is_same_text else re.sub(rb"<p>Sentence .*</p><ul>", b"<p>A storm closed the port.</p><ul>", today)
+    )
+    assert is_same_text == (today == yesterday)
+    latest, days = "/news/the-latest-story", ["/news/the-day-27-story", "/news/the-day-28-story"]
+    press.put(days[0], yesterday)
+    press.put(days[1], today)
+    press.pages[latest] = (200, "text/html", yesterday) if was_article else (status, f"-> {days[0]}", b"")
+
+    def rss_of(paths):
+        items = "".join(f"<item><title>The quay 28</title><link>{press.url}{path}</link></item>" for path in paths)
+        press.put("/rss.xml", f"<rss version='2.0'><channel>{items}</channel></rss>", "application/rss+xml")
+
+    rss_of([latest])
+    workspace = configured(tmp_path, {"g": {"url": press.url, "kind": "feed", "seeds": ["rss.xml"], "every": "1s"}})
+    run(workspace)
+    press.pages[latest] = (status, f"-> {days[1]}", b"")
+    pass_time(61 * 86_400)
+    run(workspace)
+    rss_of(days[1:])
+    pass_time(61 * 86_400)
+    run(workspace)
+    first = press.url + (latest if was_article else days[0])
+    with closing(RecordStore(tmp_path / "news.db", read_only=True)) as store:
+        assert store.key_of_alias(standard.alias(press.url + days[1])) == press.url + days[1]
+        assert store.key_of_alias(standard.alias(first)) == first
+    files = articles(tmp_path)
+    assert sorted(files) == sorted([first, press.url + days[1]])
+    assert ("storm" in files[first]["article_text"]) is not is_same_text
+
+
 def test_a_feed_in_json_and_one_in_atom_give_the_same_articles_as_one_in_rss(tmp_path, press):
     urls = [page(press, number) for number in (1, 2)]
     listed = [{"id": url, "url": url, "title": "The quay", "date_published": "2025-11-01T14:00:00Z"} for url in urls]

@@ -69,7 +69,7 @@ class FoundArticle:
     """A name that stays the same when the address changes, such as one with the number of a WordPress post."""
     modified: str = ""
     redirected_from: tuple[str, ...] = ()
-    """The addresses of its site that redirect to it."""
+    """The addresses of its site that permanently redirect to it."""
 
 
 def article_observation(article: FoundArticle, zone: str, seen: datetime | None) -> Observation | Skip:
@@ -123,7 +123,8 @@ def article_observation(article: FoundArticle, zone: str, seen: datetime | None)
     if time and word_count >= _MIN_WORDS_OF_COPY and not article.lasting_name:  # it may move to another address
         aliases += (f"{standard.site(article.url)} {hash64(f'{identity} {text}'):x}",)
     # A text without a date may be at two addresses of a site for a time: only a redirect says that they are the same.
-    aliases += tuple(f"{standard.alias(former)} {hash64(identity):x}" for former in article.redirected_from)
+    # It is not an alias: an address that redirects to each day's page would make all of them one article.
+    moved_from = tuple(f"{standard.alias(former)} {hash64(identity):x}" for former in article.redirected_from)
     aside = {"kind": article.kind, "aliases": aliases, "name": article.lasting_name}
     if canonical_alias != own_alias:
         aside["canonical"] = canonical_alias
@@ -134,6 +135,7 @@ def article_observation(article: FoundArticle, zone: str, seen: datetime | None)
     return Observation(
         article.url, observed, f"{title}\n{text}", url=article.url, aside=aside, names=names, aliases=aliases,
         own_lists={} if own_keywords is None else {"keywords": tuple(unique_texts(own_keywords))},
+        moved_from=moved_from,
     )  # fmt: skip
 
 

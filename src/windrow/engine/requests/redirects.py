@@ -85,7 +85,7 @@ class Redirects:
 
 
 class SentRedirects:
-    """The redirects that the sources of a collection sent in each session. Those of one session are in memory."""
+    """The permanent redirects that the sources of a collection sent in each session; one session's are in memory."""
 
     def __init__(self, ledger: Ledger, collection: str) -> None:
         self._ledger = ledger
@@ -94,11 +94,11 @@ class SentRedirects:
         self._former: dict[tuple[str, str], str] = {}  # the last address that redirected, by source and target
 
     def request_of(self, recorded: RecordedAttempt) -> Request:
-        """Return the request of an attempt, with the addresses whose redirects in its session lead to its address."""
+        """Return the request of an attempt, with the addresses that in its session permanently moved to its address."""
         request = request_of(recorded.attempt.url, self._ledger.requests.of_attempt(recorded.seq))
         if recorded.session != self._session:
             self._session = recorded.session
-            redirects = self._ledger.requests.redirects(self._collection, recorded.session)
+            redirects = self._ledger.requests.permanent_redirects(self._collection, recorded.session)
             self._former = {
                 (redirect.source, normalise(redirect.location, redirect.url).url): redirect.url
                 for redirect in redirects

@@ -61,7 +61,7 @@ class EarlierAnswer(NamedTuple):
 
 
 class SentRedirect(NamedTuple):
-    """An attempt at a source that was answered with a redirect: its address, and the Location as sent."""
+    """An attempt at a source that was answered with a permanent redirect: its address, and the Location as sent."""
 
     source: str
     url: str
@@ -228,9 +228,9 @@ class TypedRequests(LedgerQueries):
         """Return the last answer of an address of a source before an attempt, without those that failed."""
         return self._database.first(EarlierAnswer._make, "requests.answer_before", collection, source, address, attempt)
 
-    def redirects(self, collection: str, session: int) -> list[SentRedirect]:
-        """Return the redirects that the sources of a collection sent in a session."""
-        return self._database.rows(SentRedirect._make, "requests.redirects", collection, session)
+    def permanent_redirects(self, collection: str, session: int) -> list[SentRedirect]:
+        """Return the permanent redirects (301, 308) that the sources of a collection sent in a session."""
+        return self._database.rows(SentRedirect._make, "requests.permanent_redirects", collection, session)
 
     def unarchived(self, collection: str) -> list[UnarchivedAnswer]:
         """Return a collection's answers that are not archived and whose bytes still exist.
