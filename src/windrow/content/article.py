@@ -56,8 +56,9 @@ def find_title(head: PageHead, headline: str) -> str:
     """Return an article's title: `headline` if the page's title repeats it or is missing, or else the page's title.
 
     Parts of the page's title that are the site's name are left out, unless the title has no other part. Of the parts
-    before and after such a name, the longest run remains: the others name a section. If no part is the site's name and
-    the page has no `og:title`, the last of several parts is left out.
+    before and after such a name, those before it remain: the others name a section, or are a slogan. But if a longer run
+    follows the name, the title remains whole, since the section may also be before it. If no part is the site's name
+    and the page has no `og:title`, the last of several parts is left out.
 
     >>> find_title(PageHead(title="Tea | The Site"), "Today")
     'Tea'
@@ -74,7 +75,9 @@ def find_title(head: PageHead, headline: str) -> str:
         return page_title or headline
     if len(runs[0]) == len(spans) > 1 and not head.property("og:title"):
         runs[0].pop()  # the last part is usually the site's name
-    return max((page_title[run[0][0] : run[-1][1]] for run in runs), key=lambda text: len(_fold_words(text)))
+    texts = [page_title[run[0][0] : run[-1][1]] for run in runs]
+    longest = max(texts, key=lambda text: len(_fold_words(text)))
+    return longest if longest == texts[0] else page_title
 
 
 def _runs_without_site(
