@@ -56,8 +56,8 @@ def find_title(head: PageHead, headline: str) -> str:
     """Return an article's title: `headline` if the page's title repeats it or is missing, or else the page's title.
 
     Parts of the page's title that are the site's name are left out, unless the title has no other part. Of the parts
-    before and after such a name, those before it remain: the others name a section, or are a slogan. But if a longer run
-    follows the name, the title remains whole, since the section may also be before it. If no part is the site's name
+    before and after such a name, those before it remain: the others name a section, or are a slogan. But if longer ones
+    follow the name, the title remains whole, since the section may also be before it. If no part is the site's name
     and the page has no `og:title`, the last of several parts is left out.
 
     >>> find_title(PageHead(title="Tea | The Site"), "Today")
