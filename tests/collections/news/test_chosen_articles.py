@@ -71,6 +71,15 @@ def test_only_addresses_with_the_paths_of_articles_are_requested(tmp_path, setti
     assert counted.keys() <= {NO_ARTICLE_RULE, NOT_ARTICLE_RULE}
 
 
+def test_an_entry_with_the_address_of_its_list_is_counted_and_not_requested_as_an_article(tmp_path):
+    entries = "".join(f"<url><loc>https://a.example{path}</loc></url>" for path in ("/list", "/2026/quay"))
+    result = follow(source(tmp_path), "feed", f"<urlset>{entries}</urlset>")
+    assert requested(result) == ["/2026/quay"]
+    assert [(count.reason, count.example) for count in result.left_out] == [
+        (Reason.NOT_WANTED, "https://a.example/list")
+    ]
+
+
 def test_links_of_a_section_page_to_other_origins_of_the_source_are_those_of_its_site(tmp_path):
     links = "<a href=https://news.b.example/2026/11/quay>x</a><a href=https://c.example/2026/11/quay>x</a><a href=/>Home</a>"
     section = follow(source(tmp_path, origins=["https://news.b.example/"]), "page", links)

@@ -192,7 +192,7 @@ def _follow_list(
     if not times and answer.request.every is not None and not any(_list_losses(hints, url)):
         empty = LeftOutCount(Reason.NOT_WANTED, "a list that names no article", 1, url)
         return FollowResult(end="no article named", left_out=(empty,))
-    refusals = {address: find_refusal(address, source.options) for address in times}
+    refusals = {address: _find_list_refusal(address, url, source) for address in times}
     articles = {address: time for address, time in times.items() if not refusals[address]}
     details, repeated, next_url, losses = read_details(body, url, hints.kind)
     wanted = {
@@ -213,6 +213,12 @@ def _follow_list(
         *_count_left_out(Reason.LISTED_TWICE, "an entry of a list has the address of another entry", repeated),
     )
     return replace(listing, left_out=(*left_out, *losses, *_list_losses(hints, url)))
+
+
+def _find_list_refusal(address: str, list_url: str, source: Source) -> str:
+    """Return the rule by which an entry of a list is no article that is requested, or ""."""
+    # The engine requests each address once, and has requested this one as a list.
+    return "it is the address of the list itself" if address == list_url else find_refusal(address, source.options)
 
 
 def _follow_section(
