@@ -256,8 +256,9 @@ class Observation(NamedTuple):
     repeats the key. But two things with different names of one system, which is what precedes the last `/` of a name,
     and with different texts are two records, even if they share the key: the key of the second one is `KEY#NAME`.
 
-    `moved_from` are aliases of former keys of the thing: a record that has one of them is this thing, if no record has
-    one of its aliases and the record is gone or its text is nearly the same. They do not become aliases of the record.
+    `moved_from` are aliases of former keys of the thing: a record that has one of them is this thing if no record has
+    one of its aliases, the record is gone or its text is nearly the same, and only one record is so. They do not become
+    aliases of the record.
 
     `own_lists` has, for each list of the value to which another document adds, such as the categories of a feed, what
     the document itself states. A value of the record that differs only in these lists, and contains that, is not

@@ -190,18 +190,21 @@ def _is_other_thing(connection: sqlite3.Connection, key: str, observation: Obser
 
 
 def _find_moved(connection: sqlite3.Connection, observation: Observation) -> str:
-    """Return the key of the first record that is the observed thing at its former key, or "" if there is none.
+    """Return the key of the record that is the observed thing at its former key, or "" if not exactly one can be it."""
+    keys = {key for alias in observation.moved_from if (key := key_of_alias(connection, alias))}
+    moved_keys = [key for key in keys if _is_like(_latest_text(connection, key), observation.text)]
+    return moved_keys[0] if len(moved_keys) == 1 else ""
 
-    Its title may be the same and its text another one, as at an address that now leads to the report of each day.
+
+def _is_like(text: str | None, moved_text: str) -> bool:
+    """Return whether a thing with `moved_text` can be the one with `text`, which is None if that is gone.
+
+    Only the title may be the same, as at an address that now leads to the report of each day.
     """
-    for key in filter(None, (key_of_alias(connection, alias) for alias in observation.moved_from)):
-        text = _latest_text(connection, key)
-        if text in {None, observation.text}:
-            return key
-        sketches = make_sketch(text), make_sketch(observation.text)
-        if all(sketches) and estimate_similarity(*sketches) >= NEAR_DUPLICATE_SIMILARITY:
-            return key
-    return ""
+    if text is None or text == moved_text:
+        return True
+    sketches = make_sketch(text), make_sketch(moved_text)
+    return all(sketches) and estimate_similarity(*sketches) >= NEAR_DUPLICATE_SIMILARITY
 
 
 def _latest_text(connection: sqlite3.Connection, key: str) -> str | None:

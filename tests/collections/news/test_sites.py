@@ -368,6 +368,32 @@ def test_pages_to_which_an_address_leads_in_turn_are_articles_of_their_own(
     assert ("storm" in files[first]["article_text"]) is not is_same_text
 
 
+def test_a_page_to_which_two_articles_redirect_is_neither_of_them(tmp_path, press):
+    """It became a version of one of them even if all have one title and nearly the same text."""
+    paths = []
+    for number in (1, 2, 3):
+        page(press, number)
+        path = f"/news/the-quay-story-{number}.html"
+        html = re.sub(rb'"datePublished": "[^"]*", ', b"", press.pages[path][2]).replace(
+            b"The quay %d" % number, b"Quay"
+        )
+        press.put(path, html.replace(b"Sentence 1", b"Sentence %d of" % number))
+        paths.append(path)
+
+    def rss_of(paths):
+        items = "".join(f"<item><title>Quay</title><link>{press.url}{path}</link></item>" for path in paths)
+        press.put("/rss.xml", f"<rss version='2.0'><channel>{items}</channel></rss>", "application/rss+xml")
+
+    rss_of(paths[:2])
+    workspace = configured(tmp_path, {"g": {"url": press.url, "kind": "feed", "seeds": ["rss.xml"], "every": "1s"}})
+    run(workspace)
+    rss_of(paths)
+    press.pages |= dict.fromkeys(paths[:2], (301, f"-> {paths[2]}", b""))
+    pass_time(61 * 86_400)
+    run(workspace)
+    assert sorted(articles(tmp_path)) == [press.url + path for path in paths]
+
+
 def test_a_feed_in_json_and_one_in_atom_give_the_same_articles_as_one_in_rss(tmp_path, press):
     urls = [page(press, number) for number in (1, 2)]
     listed = [{"id": url, "url": url, "title": "The quay", "date_published": "2025-11-01T14:00:00Z"} for url in urls]

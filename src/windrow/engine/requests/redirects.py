@@ -91,23 +91,23 @@ class SentRedirects:
         self._ledger = ledger
         self._collection = collection
         self._session = 0
-        self._former: dict[tuple[str, str], str] = {}  # the last address that redirected, by source and target
+        self._former: dict[tuple[str, str], list[str]] = {}  # the addresses that redirected, by source and target
 
     def request_of(self, recorded: RecordedAttempt) -> Request:
         """Return the request of an attempt, with the addresses that in its session permanently moved to its address."""
         request = request_of(recorded.attempt.url, self._ledger.requests.of_attempt(recorded.seq))
         if recorded.session != self._session:
             self._session = recorded.session
-            redirects = self._ledger.requests.permanent_redirects(self._collection, recorded.session)
-            self._former = {
-                (redirect.source, normalise(redirect.location, redirect.url).url): redirect.url
-                for redirect in redirects
-            }
-        former_urls: list[str] = []
-        url = recorded.attempt.url
-        while len(former_urls) < HOPS and (former_url := self._former.get((recorded.source, url))):
-            former_urls.append(former_url)
-            url = former_url
+            self._former = {}
+            for redirect in self._ledger.requests.permanent_redirects(self._collection, recorded.session):
+                target = normalise(redirect.location, redirect.url).url
+                self._former.setdefault((redirect.source, target), []).append(redirect.url)
+        former_urls: dict[str, None] = {}
+        nearest = [recorded.attempt.url]
+        for _ in range(HOPS):
+            former = (url for target in nearest for url in self._former.get((recorded.source, target), ()))
+            nearest = [url for url in former if url not in former_urls]
+            former_urls |= dict.fromkeys(nearest)
         return request._replace(redirected_from=tuple(former_urls))
 
 
