@@ -90,6 +90,47 @@ def test_a_day_whose_time_is_in_utc_is_that_of_utc():
     assert event.value["datetime"] == "2026-11-24T18:30:00Z"
 
 
+NOTE = "the source writes: "
+
+
+@pytest.mark.parametrize(
+    ("day", "clock", "start", "status", "note"),
+    [
+        (f"{MIDNIGHT}-05:00", "6:00 PM", "2026-11-24T23:00:00Z", "scheduled", None),
+        (f"{MIDNIGHT}Z", "6:00 PM", "2026-11-24T23:00:00Z", "scheduled", None),
+        ("2026-11-24T05:00:00Z", "6:00 PM", "2026-11-24T23:00:00Z", "scheduled", None),
+        (f"{MIDNIGHT}Z", "6:00 PM (Cancelled)", "2026-11-24T23:00:00Z", "cancelled", f"{NOTE}6:00 PM (Cancelled)"),
+        (f"{MIDNIGHT}-08:00", "6:00 PM", "2026-11-24T23:00:00Z", "scheduled", f"{NOTE}{MIDNIGHT}-08:00 6:00 PM"),
+        (f"{MIDNIGHT}Z", "7:00 PM", "2026-11-24T00:00:00Z", "scheduled", f"{NOTE}{MIDNIGHT}Z 7:00 PM"),
+        ("2026-11-24T18:00:00-05:00", "6:00 PM", "2026-11-24T23:00:00Z", "scheduled", None),
+        (
+            "2026-11-24T18:00:00-05:00", "5:30 PM", "2026-11-24T23:00:00Z", "scheduled",
+            f"{NOTE}2026-11-24T18:00:00-05:00 5:30 PM",
+        ),
+        (
+            "2026-11-24T18:00:00-05:00", "9:00 AM and 1:00 PM", "2026-11-24T23:00:00Z", "scheduled",
+            f"{NOTE}2026-11-24T18:00:00-05:00 9:00 AM and 1:00 PM",
+        ),
+        ("2026-11-24T18:00:00-05:00", "Cancelled", "2026-11-24T23:00:00Z", "cancelled", f"{NOTE}Cancelled"),
+        ("2026-11-24T18:00:00-05:00", "", "2026-11-24T23:00:00Z", "scheduled", None),
+        ("9999-12-31T23:00:00-00:30", "6:00 PM", "9999-12-31T23:30:00Z", "scheduled", f"{NOTE}9999-12-31T23:00:00-00:30 6:00 PM"),
+    ],
+)  # fmt: skip
+def test_a_clock_beside_a_day_with_a_zone_is_read_or_noted(day, clock, start, status, note):
+    fields = {"id": "i", "title": "t", "start": "d", "start_time": "c"}
+    (event,), unread = read(json.dumps([{"i": 1, "t": "T", "d": day, "c": clock}]), "json", fields=fields)
+    assert unread == []
+    assert [event.value.get(name) for name in ("datetime", "status", "time_note")] == [start, status, note]
+    assert not event.value["all_day"]
+
+
+@pytest.mark.parametrize("day", [f"{MIDNIGHT}Z", f"{MIDNIGHT}-05:00"])
+def test_a_clock_that_is_not_understood_beside_a_midnight_with_a_zone_is_told(day):
+    fields = {"id": "i", "title": "t", "start": "d", "start_time": "c"}
+    read_events, unread = read(json.dumps([{"i": 1, "t": "T", "d": day, "c": "six o'clock"}]), "json", fields=fields)
+    assert (read_events, [part.key for part in unread]) == ([], ["p/1"])
+
+
 @pytest.mark.parametrize(
     ("times", "start"),
     [

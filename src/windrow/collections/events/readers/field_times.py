@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from typing import NamedTuple
+from zoneinfo import ZoneInfo
 
 from windrow.collections.events.parser import SourceDocument
 from windrow.collections.events.status_words import note_text, read_status
-from windrow.collections.events.times import EventSpan, read_span
+from windrow.collections.events.times import EventSpan, EventTime, from_aware, read_span
 
 _TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?)", re.ASCII)
 """Matches a time without a zone in a field for the time of day; its date is that of the event, or of year 1899."""
@@ -50,8 +51,8 @@ def join_day_and_time(document: SourceDocument, day_text: str, time_text: str) -
     """Return the time of day in `time_text` on the day in `day_text`, whose own clock then does not count.
 
     Without a time of day in `time_text`, a `day_text` that is midnight without a zone means the whole day: sources with
-    a field for the time write a day so. If `time_text` may have a time that is not understood, the result is both
-    texts, which `read_span` refuses.
+    a field for the time write a day so. With one, a midnight with a zone is such a day too. If `time_text` may have a
+    time that is not understood, the result is both texts, which `read_span` refuses.
     """
     time_text = " ".join(time_text.split())
     timestamp = _TIMESTAMP.fullmatch(time_text)
@@ -59,8 +60,8 @@ def join_day_and_time(document: SourceDocument, day_text: str, time_text: str) -
     span = span_of(document, day_text)
     if span is None:
         return JoinedTime(f"{day_text} {time_text}".strip())
-    if span.start.own_zone:
-        return JoinedTime(day_text)
+    if span.start.own_zone and span.end is None:
+        return _join_zoned(document, day_text, clock, span.start) if clock else JoinedTime(day_text)
     is_utc = document.rules.naive_timezone == "UTC" and not span.start.all_day
     local = span.start.utc.replace(tzinfo=None).isoformat() if is_utc else span.start.local
     day, is_midnight = local[:10], local[10:] in {"", _MIDNIGHT}
@@ -69,6 +70,31 @@ def join_day_and_time(document: SourceDocument, day_text: str, time_text: str) -
         return JoinedTime(day_text, note_text(time_text) if clock else "")
     joined = _join_clock(document, day, clock) or JoinedTime(f"{day_text} {clock}")
     return joined._replace(text=day_text) if joined.text == day else joined
+
+
+def _join_zoned(document: SourceDocument, day_text: str, clock: str, start: EventTime) -> JoinedTime:
+    """Return the time of day in `clock` on a day that is written as midnight in its own zone or in the source's.
+
+    Any other time with a zone counts as it is written, and so does one that the clock repeats. The note has both texts
+    if they state two times, or if the zone is neither that of the source nor UTC.
+    """
+    moment = start.utc.astimezone(start.own_zone)
+    local = from_aware(moment, ZoneInfo("UTC") if document.rules.naive_timezone == "UTC" else document.zone)
+    written_text = moment.replace(tzinfo=None).isoformat()
+    local_text = local.local if local else written_text
+    joined = _join_clock(document, local_text[:10], clock)
+    if joined and joined.text == local_text[:10]:  # only words
+        return joined._replace(text=day_text)
+    if local_text.endswith(_MIDNIGHT):
+        return joined or JoinedTime(f"{day_text} {clock}")
+    span, is_midnight = span_of(document, joined.text) if joined else None, written_text.endswith(_MIDNIGHT)
+    both_texts = note_text(f"{day_text} {clock}")
+    if joined and span and span.start.utc == start.utc:
+        return joined._replace(text=day_text, note=both_texts if is_midnight else joined.note)
+    if not is_midnight:
+        return JoinedTime(day_text, both_texts, joined.status if joined else "")
+    joined = _join_clock(document, written_text[:10], clock) or JoinedTime(f"{day_text} {clock}")
+    return joined._replace(note=both_texts) if moment.utcoffset() else joined
 
 
 def _join_clock(document: SourceDocument, day: str, clock: str) -> JoinedTime | None:
