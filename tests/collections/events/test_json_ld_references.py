@@ -60,6 +60,28 @@ def test_a_reference_to_nothing_in_the_page_is_kept_as_its_address():
     assert (found.value["location"], found.value["organizer"]) == ("https://a.example/hall", "https://a.example/town")
 
 
+@pytest.mark.parametrize(
+    ("reference", "object_id"),
+    [
+        ("#hall", "http://a.example/x#hall"), ("http://a.example/x#hall", "#hall"), ("/places/1", "../places/1"),
+        ("_:b0", "_:b0"), ("http://[", "http://["),
+    ],
+)  # fmt: skip
+def test_ids_are_compared_as_addresses_of_the_page(reference, object_id):
+    hall = {"@id": object_id, "@type": "Place", "name": "Hall"}
+    (fair,), unread = read(page([event(location={"@id": reference}), hall]), "schema.org")
+    assert (fair.value["location"], unread) == ("Hall", [])
+
+
+@pytest.mark.parametrize(
+    ("reference", "location"),
+    [("/places/1", "http://a.example/places/1"), ("#hall", "http://a.example/x#hall"), ("_:b0", "")],
+)
+def test_a_relative_reference_to_nothing_in_the_page_is_kept_as_an_absolute_address(reference, location):
+    (fair,), _ = read(page(event(location={"@id": reference})), "schema.org")
+    assert fair.value["location"] == location
+
+
 LIST = {"@type": "ItemList", "itemListElement": [
     {"@type": "ListItem", "position": 1, "url": "/events/1"},
     {"@type": "ListItem", "position": 2, "item": {"@id": "/events/2"}},

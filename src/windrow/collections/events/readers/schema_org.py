@@ -44,21 +44,29 @@ _STATUSES = {
 
 
 class _Blocks(NamedTuple):
-    """The values in the blocks of JSON-LD of a page, and its objects by `@id`; those with one id are merged."""
+    """The values in the blocks of JSON-LD of a page, and its objects by `@id`; those with one id are merged.
 
+    A relative id is joined with the address of the page, `url`, as JSON-LD says.
+    """
+
+    url: str
     values: list[Any]
     objects: Mapping[str, Mapping[str, Any]]
     faults: list[SkippedPart]
+
+    def find_object(self, reference: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """Return the object to which a reference refers, or None if the page does not have it."""
+        return self.objects.get(_join_id(self.url, str(reference["@id"])))
 
 
 def read_schema_org(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     """Yield the events in the JSON-LD of a page (https://schema.org/Event), and SkippedParts for what is not read."""
     decoded = decode_document(document)
     yield from count_faults(document, decoded)
-    blocks = _read_blocks(decoded.html)
+    blocks = _read_blocks(document.url, decoded.html)
     yield from blocks.faults
     for written_event in _find_events(blocks.values):
-        event = _follow_references(written_event, blocks.objects)
+        event = _follow_references(written_event, blocks)
         if "startDate" in event or not event.get("eventSchedule"):
             for occurrence in _occurrences(event):
                 yield _read_schema_org_event(document, occurrence)
@@ -66,9 +74,9 @@ def read_schema_org(document: SourceDocument) -> Iterator[RawEvent | SkippedPart
             yield from _read_schedule(document, event)
 
 
-def _read_blocks(html: str) -> _Blocks:
+def _read_blocks(url: str, html: str) -> _Blocks:
     objects: dict[str, dict[str, Any]] = {}
-    blocks = _Blocks([], objects, [])
+    blocks = _Blocks(url, [], objects, [])
     for script in parse(html).css("script[type]"):
         if (script.attributes.get("type") or "").partition(";")[0].strip().lower() != "application/ld+json":
             continue
@@ -80,10 +88,15 @@ def _read_blocks(html: str) -> _Blocks:
     for node in _objects_in(blocks.values):
         node_id = node.get("@id")
         if isinstance(node_id, str) and not _is_reference(node):
-            merged = objects.setdefault(node_id, {})
+            merged = objects.setdefault(_join_id(url, node_id), {})
             for name, value in node.items():
                 merged.setdefault(name, value)
     return blocks
+
+
+def _join_id(url: str, node_id: str) -> str:
+    """Return the `@id` of an object as an absolute address, unless it is a blank node or is not valid."""
+    return node_id if node_id.startswith("_:") else join_url(url, node_id) or node_id
 
 
 def _objects_in(tree: Any) -> Iterator[dict[str, Any]]:
@@ -102,14 +115,14 @@ def _is_reference(value: Any) -> TypeGuard[dict[str, Any]]:
     return isinstance(value, dict) and "@id" in value and value.keys() <= {"@id", "@type"}
 
 
-def _follow_references(event: Mapping[str, Any], objects: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def _follow_references(event: Mapping[str, Any], blocks: _Blocks) -> dict[str, Any]:
     """Return an event with the objects to which its values, and the addresses of its places, refer."""
 
     def follow(value: Any) -> Any:
-        if _is_reference(value) and (referred := objects.get(str(value["@id"]))):
+        if _is_reference(value) and (referred := blocks.find_object(value)):
             value = {name: part for name, part in referred.items() if name not in _EVENTS_OF_OBJECT}
         address = value.get("address") if isinstance(value, dict) else None
-        return {**value, "address": objects.get(str(address["@id"]), address)} if _is_reference(address) else value
+        return {**value, "address": blocks.find_object(address) or address} if _is_reference(address) else value
 
     return {
         name: value if name == "subEvent" else list(map(follow, value)) if isinstance(value, list) else follow(value)
@@ -137,14 +150,14 @@ def _listed_addresses(document: SourceDocument) -> list[str]:
     """Return the addresses of other pages in the entries of ItemLists that have neither an event nor refer to one."""
     if b"ItemList" not in document.content:
         return []
-    blocks, own_page = _read_blocks(decode_document(document).html), document.url.partition("#")[0]
+    blocks, own_page = _read_blocks(document.url, decode_document(document).html), document.url.partition("#")[0]
     addresses: dict[str, None] = {}
     for node in _objects_in(blocks.values):
         entries = node.get(ITEM_LIST) if "ItemList" in _type_names(node) else None
         for entry in entries if isinstance(entries, list) else [entries] if entries else []:
             item = entry.get("item", entry) if isinstance(entry, dict) else entry
             if isinstance(item, dict):
-                is_read = item.get("@id") in blocks.objects if _is_reference(item) else _is_named_event(item)
+                is_read = blocks.find_object(item) is not None if _is_reference(item) else _is_named_event(item)
                 item = None if is_read else item.get("url") or item.get("@id")
             url = join_url(document.url, item.strip()) if isinstance(item, str) else None
             if url is not None and url.partition("#")[0] != own_page:
@@ -265,7 +278,7 @@ def _read_schema_org_event(document: SourceDocument, event: dict[str, Any]) -> R
         extra["end_note"] = end_note
     return RawEvent(
         source_id, title, span.start, text, end, field("description"),
-        web_address(url), status, _location_text(event.get("location")), extra,
+        web_address(url), status, _location_text(document.url, event.get("location")), extra,
     )  # fmt: skip
 
 
@@ -278,9 +291,9 @@ def _value_text(content: Any) -> str:
     return " ".join(decode_references(json_to_text(content) or "").split())
 
 
-def _location_text(location: Any) -> str:
+def _location_text(url: str, location: Any) -> str:
     if isinstance(location, list):
-        return "; ".join(filter(None, map(_location_text, location)))
+        return "; ".join(filter(None, (_location_text(url, place) for place in location)))
     if not isinstance(location, dict):
         return decode_references(json_to_text(location) or "")
     address = location.get("address")
@@ -288,5 +301,6 @@ def _location_text(location: Any) -> str:
         names = ("streetAddress", "addressLocality", "addressRegion", "postalCode")
         address = ", ".join(filter(None, (json_to_text(address.get(name)) for name in names)))
     parts = (json_to_text(location.get("name")), json_to_text(address))
-    addresses = (json_to_text(location.get("url")), web_address(json_to_text(location.get("@id")) or ""))
+    place_id = json_to_text(location.get("@id"))
+    addresses = (json_to_text(location.get("url")), web_address(_join_id(url, place_id)) if place_id else "")
     return decode_references(", ".join(filter(None, parts)) or next(filter(None, addresses), ""))
