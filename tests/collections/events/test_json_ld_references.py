@@ -82,6 +82,40 @@ def test_a_relative_reference_to_nothing_in_the_page_is_kept_as_an_absolute_addr
     assert fair.value["location"] == location
 
 
+NAME_PART = {"@id": "#f", "@type": "Event", "name": "Fair", "description": "Short."}
+START_PART = {
+    "@id": "http://a.example/x#f", "@type": "Event", "startDate": "2099-01-15T10:00", "location": "Hall",
+    "description": "Long.",
+}  # fmt: skip
+UNTYPED_PART = {name: value for name, value in START_PART.items() if name != "@type"}
+
+
+@pytest.mark.parametrize(
+    "parts", [(NAME_PART, START_PART), (NAME_PART, UNTYPED_PART), (NAME_PART, START_PART, NAME_PART)]
+)
+def test_an_event_that_several_objects_describe_is_one_event(parts):
+    (fair,), unread = read(page(*parts), "schema.org")
+    assert unread == []
+    assert [fair.value[name] for name in ("title", "datetime", "location", "description")] == [
+        "Fair", "2099-01-15T15:00:00Z", "Hall", "Short.; Long."
+    ]  # fmt: skip
+    assert fair.uid == "p/http://a.example/x#f"
+
+
+def test_events_with_one_id_and_other_names_or_starts_are_not_joined():
+    one_id = {"@id": "http://a.example/x", "description": "About."}
+    events_of_page = [event(**one_id), event(**one_id, name="Market"), event(**one_id, startDate="2099-01-16T10:00")]
+    read_events, unread = read(page(events_of_page), "schema.org")
+    assert [found.value["title"] for found in read_events] == ["Fair", "Market", "Fair"]
+    assert unread == []
+
+
+def test_a_page_with_the_id_of_its_event_is_not_a_part_of_it():
+    web_page = {"@id": "#f", "@type": "WebPage", "name": "Fair - Town", "description": "The page."}
+    (fair,), _ = read(page(web_page, event(**{"@id": "#f"}, description="The fair.")), "schema.org")
+    assert (fair.value["title"], fair.value["description"]) == ("Fair", "The fair.")
+
+
 LIST = {"@type": "ItemList", "itemListElement": [
     {"@type": "ListItem", "position": 1, "url": "/events/1"},
     {"@type": "ListItem", "position": 2, "item": {"@id": "/events/2"}},

@@ -7,9 +7,10 @@ addresses of events, in an ItemList; their pages are requested if the source's s
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from functools import partial
+from itertools import chain
 from math import ceil
 from typing import Any, NamedTuple, TypeGuard
 
@@ -46,17 +47,25 @@ _STATUSES = {
 class _Blocks(NamedTuple):
     """The values in the blocks of JSON-LD of a page, and its objects by `@id`; those with one id are merged.
 
-    A relative id is joined with the address of the page, `url`, as JSON-LD says.
+    A relative id is joined with the address of the page, `url`, as JSON-LD says. `events` has, by `@id`, those events
+    that several objects describe in parts.
     """
 
     url: str
     values: list[Any]
     objects: Mapping[str, Mapping[str, Any]]
+    events: Mapping[str, dict[str, Any]]
     faults: list[SkippedPart]
 
     def find_object(self, reference: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """Return the object to which a reference refers, or None if the page does not have it."""
         return self.objects.get(_join_id(self.url, str(reference["@id"])))
+
+    def find_whole_event(self, part: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return the event that an object describes only in part, or None if it is no such object."""
+        part_id = part.get("@id")
+        is_part = isinstance(part_id, str) and not _is_reference(part) and _is_event(part)
+        return self.events.get(_join_id(self.url, str(part_id))) if is_part else None
 
 
 def read_schema_org(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
@@ -65,7 +74,7 @@ def read_schema_org(document: SourceDocument) -> Iterator[RawEvent | SkippedPart
     yield from count_faults(document, decoded)
     blocks = _read_blocks(document.url, decoded.html)
     yield from blocks.faults
-    for written_event in _find_events(blocks.values):
+    for written_event in _find_events(blocks):
         event = _follow_references(written_event, blocks)
         if "startDate" in event or not event.get("eventSchedule"):
             for occurrence in _occurrences(event):
@@ -76,7 +85,9 @@ def read_schema_org(document: SourceDocument) -> Iterator[RawEvent | SkippedPart
 
 def _read_blocks(url: str, html: str) -> _Blocks:
     objects: dict[str, dict[str, Any]] = {}
-    blocks = _Blocks(url, [], objects, [])
+    event_parts: dict[str, list[Mapping[str, Any]]] = {}
+    events: dict[str, dict[str, Any]] = {}
+    blocks = _Blocks(url, [], objects, events, [])
     for script in parse(html).css("script[type]"):
         if (script.attributes.get("type") or "").partition(";")[0].strip().lower() != "application/ld+json":
             continue
@@ -91,7 +102,32 @@ def _read_blocks(url: str, html: str) -> _Blocks:
             merged = objects.setdefault(_join_id(url, node_id), {})
             for name, value in node.items():
                 merged.setdefault(name, value)
+            if _is_event(node) or "@type" not in node:
+                event_parts.setdefault(_join_id(url, node_id), []).append(node)
+    for event_id, parts in event_parts.items():
+        if len(parts) > 1 and any(map(_is_event, parts)) and (event := _merge_parts(parts)):
+            events[event_id] = event
     return blocks
+
+
+def _merge_parts(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return an event with all values of the objects that describe it, or an empty dict if they are several events.
+
+    They are if their names or starts differ: there are pages whose events all have the same `@id`.
+    """
+    values: dict[str, dict[str, Any]] = {}
+    for part in parts:
+        for name, value in part.items():
+            text = "" if name.startswith("@") else json.dumps(value, sort_keys=True)
+            values.setdefault(name, {}).setdefault(text, value)
+    if any(len(values.get(name, {})) > 1 for name in ("name", "startDate")):
+        return {}
+    return {
+        name: list(chain.from_iterable(value if isinstance(value, list) else [value] for value in by_text.values()))
+        if len(by_text) > 1
+        else next(iter(by_text.values()))
+        for name, by_text in values.items()
+    }
 
 
 def _join_id(url: str, node_id: str) -> str:
@@ -217,21 +253,26 @@ def _occurrences(event: dict[str, Any]) -> list[dict[str, Any]]:
     return [{**event, "startDate": start, "endDate": end} for start, end in zip(starts, ends, strict=True)]
 
 
-def _find_events(tree: Any) -> Iterator[dict[str, Any]]:
+def _find_events(blocks: _Blocks) -> Iterator[dict[str, Any]]:
     """Yield the events in JSON-LD, however deep they are. Inside an event with a start, only `subEvent` is searched.
 
-    An event without a start is yielded if it has a name and no `subEvent`: otherwise it only refers to events.
+    An event without a start is yielded if it has a name and no `subEvent`: otherwise it only refers to events. An event
+    that several objects describe is yielded once.
     """
-    pending = [tree]  # the next one is last
+    yielded_ids: set[int] = set()
+    pending: list[Any] = [blocks.values]  # the next one is last
     while pending:
         part = pending.pop()
         if isinstance(part, list):
             pending += reversed(part)
         elif isinstance(part, dict):
-            is_event = _is_event(part)
-            if is_event and ("startDate" in part or (part.get("name") and not part.get("subEvent"))):
-                yield part
-            pending += [part.get("subEvent")] if is_event and "startDate" in part else reversed(part.values())
+            whole, is_event = blocks.find_whole_event(part), _is_event(part)
+            event = part if whole is None else whole
+            is_described = "startDate" in event or (event.get("name") and not event.get("subEvent"))
+            if is_event and is_described and id(event) not in yielded_ids:
+                yielded_ids.add(id(event))
+                yield event
+            pending += [part.get("subEvent")] if is_event and "startDate" in event else reversed(part.values())
 
 
 def _read_schema_org_event(document: SourceDocument, event: dict[str, Any]) -> RawEvent | SkippedPart:
