@@ -116,6 +116,54 @@ def test_a_page_with_the_id_of_its_event_is_not_a_part_of_it():
     assert (fair.value["title"], fair.value["description"]) == ("Fair", "The fair.")
 
 
+def renamed(tree, prefix):
+    if isinstance(tree, list):
+        return [renamed(part, prefix) for part in tree]
+    if isinstance(tree, dict):
+        return {
+            name if name.startswith("@") else f"{prefix}{name}": f"{prefix}{part}"
+            if name == "@type"
+            else renamed(part, prefix)
+            for name, part in tree.items()
+        }
+    return tree
+
+
+@pytest.mark.parametrize("prefix", ["schema:", "https://schema.org/", "http://www.schema.org/", "s:"])
+def test_names_may_have_a_prefix_or_the_address_of_schema_org(prefix):
+    hall = {"@type": "Place", "name": "Hall", "address": {"@type": "PostalAddress", "streetAddress": "1 Main St"}}
+    status = {"@id": f"{prefix}EventCancelled"}
+    content = renamed(event(location=hall, eventStatus=status), prefix)
+    (fair, other), unread = read(page(content, event(name="Other")), "schema.org")
+    assert unread == []
+    assert [fair.value[name] for name in ("title", "datetime", "location", "status")] == [
+        "Fair", "2099-01-15T15:00:00Z", "Hall, 1 Main St", "cancelled"
+    ]  # fmt: skip
+    assert other.value["title"] == "Other"
+
+
+def test_json_ld_in_its_expanded_form_is_read():
+    site = "http://schema.org/"
+    content = [{
+        "@type": [f"{site}Event"], f"{site}name": [{"@value": "Fair"}], f"{site}startDate": [{"@value": "2026-09-17T10:00"}],
+        f"{site}eventSchedule": [{
+            "@type": [f"{site}Schedule"], f"{site}repeatFrequency": [{"@value": "P1W"}],
+            f"{site}startDate": [{"@value": "2026-09-17"}], f"{site}byDay": [{"@id": "schema:Thursday"}],
+            f"{site}repeatCount": [{"@value": 2}], f"{site}startTime": [{"@value": "10:00"}],
+        }],
+    }]  # fmt: skip
+    read_events, unread = read(page(content), "schema.org")
+    assert unread == []
+    assert [found.value["datetime"][:10] for found in read_events] == ["2026-09-17", "2026-09-24"]
+
+
+def test_type_and_id_without_a_sign_are_those_of_json_ld():
+    hall = {"id": "#hall", "type": "Place", "name": "Hall"}
+    fair = {"@context": "https://schema.org", "type": "Event", "id": "#f", "name": "Fair", "startDate": "2099-01-15"}
+    (found,), unread = read(page({**fair, "location": {"id": "#hall", "type": "Place"}}, hall), "schema.org")
+    assert (found.uid, found.value["location"], unread) == ("p/http://a.example/x#f", "Hall", [])
+
+
 LIST = {"@type": "ItemList", "itemListElement": [
     {"@type": "ListItem", "position": 1, "url": "/events/1"},
     {"@type": "ListItem", "position": 2, "item": {"@id": "/events/2"}},

@@ -191,7 +191,7 @@ def _day(text: str) -> date:
 
 
 def _weekday(text: str) -> int:
-    name = text.rpartition("/")[2].lower()
+    name = re.split("[/:]", text)[-1].lower()
     if name not in _WEEKDAYS:
         raise StepError(f"a day of it is {text[:40]!r}", Reason.UNSUPPORTED)
     return _WEEKDAYS[name]

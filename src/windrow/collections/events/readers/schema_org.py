@@ -7,7 +7,8 @@ addresses of events, in an ItemList; their pages are requested if the source's s
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import timedelta
 from functools import partial
 from itertools import chain
@@ -36,6 +37,7 @@ _EVENTS_OF_OBJECT = frozenset({"event", "events", "subEvent", "subEvents", "supe
 """The properties with the events of a place, an organizer or a series, which are left out where an event refers to it:
 otherwise the text of each of very many events would have all others."""
 
+_PREFIXED_NAME = re.compile(r"[\w.-]+:\w+")
 _TEXT_FIELDS = frozenset({"name", "description", "organizer"})
 _STATUSES = {
     "eventcancelled": "cancelled", "eventpostponed": "postponed", "eventrescheduled": "rescheduled",
@@ -96,6 +98,7 @@ def _read_blocks(url: str, html: str) -> _Blocks:
             message = "a block of JSON-LD with a startDate is not valid JSON"
             blocks.faults.append(SkippedPart(Reason.NOT_WELL_FORMED, message))
         blocks.values.extend(values)
+    _use_plain_names(blocks.values)
     for node in _objects_in(blocks.values):
         node_id = node.get("@id")
         if isinstance(node_id, str) and not _is_reference(node):
@@ -108,6 +111,31 @@ def _read_blocks(url: str, html: str) -> _Blocks:
         if len(parts) > 1 and any(map(_is_event, parts)) and (event := _merge_parts(parts)):
             events[event_id] = event
     return blocks
+
+
+def _use_plain_names(values: list[Any]) -> None:
+    """Rename, in place, what JSON-LD may also write as `schema:name`, `https://schema.org/name`, or `type` for `@type`.
+
+    A prefix is that of schema.org if it is `schema` or that of the type of an event.
+    """
+    prefixes = {"schema"}
+    for node in _objects_in(values):
+        if isinstance(node.get("type"), str) and "@type" not in node:  # as in the context of schema.org itself
+            _rename(node, lambda name: f"@{name}" if name in {"type", "id"} else name)
+        if _is_event(node):
+            prefixes |= {name.rpartition(":")[0] for name in _types(node) if _PREFIXED_NAME.fullmatch(name)}
+    prefix_pattern = "|".join(map(re.escape, sorted(prefixes)))
+    long_name = re.compile(rf"(?:https?://(?:www\.)?schema\.org/|(?:{prefix_pattern}):)(\w+)")
+    for node in _objects_in(values):
+        if any(":" in name for name in node):
+            _rename(node, lambda name: match[1] if (match := long_name.fullmatch(name)) else name)
+
+
+def _rename(node: dict[str, Any], plain_name: Callable[[str], str]) -> None:
+    members = list(node.items())
+    node.clear()
+    for name, value in members:
+        node.setdefault(plain_name(name), value)
 
 
 def _merge_parts(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -201,10 +229,13 @@ def _listed_addresses(document: SourceDocument) -> list[str]:
     return list(addresses)
 
 
-def _type_names(node: Mapping[str, Any]) -> list[str]:
+def _types(node: Mapping[str, Any]) -> list[str]:
     types = node.get("@type")
-    types = [types] if isinstance(types, str) else types if isinstance(types, list) else []
-    return [str(name).rpartition("/")[2].rpartition(":")[2] for name in types]
+    return [types] if isinstance(types, str) else list(map(str, types)) if isinstance(types, list) else []
+
+
+def _type_names(node: Mapping[str, Any]) -> list[str]:
+    return [name.rpartition("/")[2].rpartition(":")[2] for name in _types(node)]
 
 
 def _is_event(node: Mapping[str, Any]) -> bool:
@@ -307,7 +338,7 @@ def _read_schema_org_event(document: SourceDocument, event: dict[str, Any]) -> R
     statuses = event.get("eventStatus")
     status, status_note = max(
         (
-            read_status(_value_text(content).rpartition("/")[2], _STATUSES)
+            read_status(_enumeration_name(_value_text(content)), _STATUSES)
             for content in (statuses if isinstance(statuses, list) and statuses else [statuses])
         ),
         key=lambda field_status: field_status.status not in {"", "scheduled"},
@@ -321,6 +352,11 @@ def _read_schema_org_event(document: SourceDocument, event: dict[str, Any]) -> R
         source_id, title, span.start, text, end, field("description"),
         web_address(url), status, _location_text(document.url, event.get("location")), extra,
     )  # fmt: skip
+
+
+def _enumeration_name(text: str) -> str:
+    """Return the name of a value of an enumeration, such as `https://schema.org/EventCancelled`, and else the text."""
+    return text.rpartition(":" if _PREFIXED_NAME.fullmatch(text) else "/")[2]
 
 
 def _value_text(content: Any) -> str:
