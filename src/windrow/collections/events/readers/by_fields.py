@@ -19,6 +19,7 @@ from windrow.collections.events.readers.expressions import (
     evaluate,
     json_to_text,
     read_extra,
+    texts_in_json,
 )
 from windrow.collections.events.readers.field_times import JoinedTime, join_day_and_time, span_of
 from windrow.collections.events.readers.html_text import decode_references, visible_text
@@ -107,6 +108,8 @@ def build_event(
     if "title" in document.rules.html_fields:
         title = remove_markup(title)
     description, location = field("description"), field("location")
+    if location == "" and lookup_json:
+        location = _text_of_place(lookup_json, fields["location"])
     if description and "description" in document.rules.html_fields:
         description = remove_markup(description)
     elif description and "<" not in description:  # it may be HTML although the rules do not say so
@@ -123,6 +126,22 @@ def build_event(
         join_url(document.url, url) if url else url, status, location and decode_references(location), extra,
         field("branch") or "", field("entity") or "",
     )  # fmt: skip
+
+
+def _text_of_place(lookup_json: JsonLookup, expression: str) -> str:
+    """Return the texts of the first object or list with any at the paths in an expression, which have no name.
+
+    Socrata's type Location has its address as a text of JSON in `human_address`.
+    """
+    for path in expression.split("|"):
+        place, human_address = lookup_json(path), None
+        if isinstance(place, dict) and (human_address := place.get("human_address")):
+            with suppress(ValueError, TypeError, RecursionError):
+                human_address = json.loads(human_address)
+            place = {**place, "human_address": human_address}
+        if text := texts_in_json(human_address) or texts_in_json(place):
+            return text
+    return ""
 
 
 def _has_day_after(end: Any) -> bool:

@@ -116,3 +116,20 @@ def json_to_text(content: Any) -> str | None:
     if isinstance(content, float) and content.is_integer():
         return str(int(content))
     return replace_lone_surrogates(str(content))
+
+
+def texts_in_json(tree: Any) -> str:
+    """Return all texts, numbers and booleans in a JSON value in their order, joined by commas.
+
+    >>> texts_in_json({"room": "12", "at": {"street": "1 Main St", "city": None}, "seats": 40})
+    '12, 1 Main St, 40'
+    """
+    texts = list[str]()
+    pending = [tree]  # the next one is last
+    while pending:
+        part = pending.pop()
+        if isinstance(part, dict | list):
+            pending += reversed(part.values() if isinstance(part, dict) else part)
+        elif text := (json_to_text(part) or "").strip():
+            texts.append(text)
+    return ", ".join(texts)
