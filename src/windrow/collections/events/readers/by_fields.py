@@ -24,7 +24,7 @@ from windrow.collections.events.readers.expressions import (
 from windrow.collections.events.readers.field_times import JoinedTime, join_day_and_time, span_of
 from windrow.collections.events.readers.html_text import decode_references, visible_text
 from windrow.collections.events.status_words import FieldStatus, note_text, read_status
-from windrow.collections.events.times import EventSpan, EventTime, from_day, from_zoned
+from windrow.collections.events.times import EventSpan, EventTime, day_after, from_day, from_zoned
 from windrow.content.tree import parse
 from windrow.contract import Request
 from windrow.errors import StepError
@@ -149,6 +149,7 @@ def _has_day_after(end: Any) -> bool:
     return isinstance(end, dict) and "date" in end and end.keys() <= {"date", "dateTime", "timeZone"}
 
 
+_LONGEST_NIGHT = timedelta(hours=12)
 _UNKNOWN_TIME = re.compile(r"\b(?:tba|tbd|to be (?:announced|determined|confirmed))\b", re.IGNORECASE)
 _YES_WORDS = frozenset({"true", "yes", "y", "1", "on", "all day", "all-day", "allday", "date"})
 
@@ -167,7 +168,7 @@ def read_end(
     start, range_end = start_span
     span = span_of(document, end_text or "")
     if end_text and span is None:
-        span = span_of(document, f"{_own_local_time(start)[:10]} {end_text}")
+        span = _read_end_without_day(document, start, end_text)
     end = _in_zone_of(start, span.end or span.start, document) if span else None
     if start.all_day:
         range_end = _last_day(document, range_end, "", start) if range_end else None
@@ -175,6 +176,17 @@ def read_end(
     if end_text and (end is None or not _may_end(start, end)):
         return range_end or "", note_text(end_text)
     return end or range_end or (None if end_text is None else ""), end.note if end and end.all_day else ""
+
+
+def _read_end_without_day(document: SourceDocument, start: EventTime, end_text: str) -> EventSpan | None:
+    """Return an end on the day of the start, or in the next night if its time of day is before that of the start."""
+    day = datetime.fromisoformat(_own_local_time(start)[:10])
+    span, next_span = (span_of(document, f"{end_day.date()} {end_text}") for end_day in (day, day_after(day)))
+    if span and next_span and not (start.all_day or span.start.all_day):
+        ends = (end_span.end or end_span.start for end_span in (span, next_span))
+        end, next_end = (_in_zone_of(start, time, document).utc for time in ends)
+        return next_span if end < start.utc < next_end <= start.utc + _LONGEST_NIGHT else span
+    return span
 
 
 def _own_local_time(start: EventTime) -> str:
