@@ -168,3 +168,21 @@ def test_words_of_icalendar_in_a_text_cut_no_event_and_hide_no_cut():
     indented = calendar().replace("END:VCALENDAR", f" BEGIN:VEVENT\r\n {begin}\r\n END:VEVENT\r\nEND:VCALENDAR")
     for text in (hidden, indented, whole.replace("BEGIN:VEVENT", "BEGIN:VEV\r\n ENT", 1)):
         assert [part.reason for part in read(text, "icalendar")[1]][-1:] == [Reason.TRUNCATED], text
+
+
+@pytest.mark.parametrize(
+    ("place", "location"),
+    [
+        ({"latitude": "1", "longitude": "2", "human_address": '{"address": "1 Main St", "city": "Salem"}'}, "1 Main St, Salem"),
+        ({"latitude": "1", "longitude": "2", "human_address": '{"address": "", "city": ""}'}, "1, 2"),
+        ({"latitude": "1", "longitude": "2", "human_address": 7}, "7"),
+        ({"latitude": "1", "human_address": "1 Main St"}, "1 Main St"), ([{"city": "Salem"}, {"city": "Lynn"}], "Salem, Lynn"),
+        ({"type": "Point", "coordinates": [-73.5, 40]}, "Point, -73.5, 40"),
+        ({"street": None, "city": ""}, ""), ({}, ""), ({"name": "Hall", "city": "Salem"}, "Hall"), ([], ""),
+    ],
+)  # fmt: skip
+def test_the_texts_of_a_place_without_a_name_are_its_location(place, location):
+    content = json.dumps([{"id": "1", "title": "A", "start": "2026-11-24", "location": place}])
+    fields = {name: name for name in ("id", "title", "start")} | {"location": "hall|location"}
+    (found,), unread = read(content, "json", fields=fields)
+    assert (found.value["location"], unread) == (location, [])

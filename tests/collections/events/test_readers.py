@@ -497,21 +497,3 @@ def test_a_list_that_moved_in_xml_is_an_error_although_the_root_is_there():
     assert read("<calendar/>", "xml", **rules) == ([], [])
     with pytest.raises(StepError, match="elements of that name elsewhere: 1"):
         read("<calendar><day><event><name>x</name></event></day></calendar>", "xml", **rules)
-
-
-@pytest.mark.parametrize(
-    ("place", "location"),
-    [
-        ({"latitude": "1", "longitude": "2", "human_address": '{"address": "1 Main St", "city": "Salem"}'}, "1 Main St, Salem"),
-        ({"latitude": "1", "longitude": "2", "human_address": '{"address": "", "city": ""}'}, "1, 2"),
-        ({"latitude": "1", "longitude": "2", "human_address": 7}, "7"),
-        ({"latitude": "1", "human_address": "1 Main St"}, "1 Main St"), ([{"city": "Salem"}, {"city": "Lynn"}], "Salem, Lynn"),
-        ({"type": "Point", "coordinates": [-73.5, 40]}, "Point, -73.5, 40"),
-        ({"street": None, "city": ""}, ""), ({}, ""), ({"name": "Hall", "city": "Salem"}, "Hall"), ([], ""),
-    ],
-)  # fmt: skip
-def test_the_texts_of_a_place_without_a_name_are_its_location(place, location):
-    content = json.dumps([{"id": "1", "title": "A", "start": "2026-11-24", "location": place}])
-    fields = {name: name for name in ("id", "title", "start")} | {"location": "hall|location"}
-    (found,), unread = read(content, "json", fields=fields)
-    assert (found.value["location"], unread) == (location, [])

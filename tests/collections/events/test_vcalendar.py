@@ -39,3 +39,31 @@ def test_the_charset_of_a_value_that_is_not_encoded_is_that_of_the_file(media, t
     content = (HEAD + "SUMMARY;CHARSET=windows-1251:\u041f\u0440\u0438" + END).encode("cp1251")
     (event,), _ = read(content, "icalendar", media=media)
     assert event.value["title"] == title
+
+
+@pytest.mark.parametrize(
+    ("lines", "title"),
+    [
+        ("SUMMARY;ENCODING=BASE64:SGVsbG8gV29ybGQ=", "Hello World"),
+        ("SUMMARY;BASE64;CHARSET=ISO-8859-1:\r\n  Y2Fm\r\n  6Q==\r\n", "caf\u00e9"),
+        ("SUMMARY;ENCODING=BASE64:Hello, World", "Hello, World"),
+    ],
+)
+def test_texts_in_base64_are_decoded(lines, title):
+    (event,), unread = read(HEAD + lines + END, "icalendar")
+    assert (event.value["title"], unread) == (title, [])
+
+
+@pytest.mark.parametrize(
+    ("head", "start", "note"),
+    [
+        ("TZ:-05:00", "2026-11-24T23:30:00Z", None), ("TZ:-05\r\nDAYLIGHT:FALSE", "2026-11-24T23:30:00Z", None),
+        ("TZ:+0530", "2026-11-24T13:00:00Z", None),
+        ("TZ:-05:00\r\nDAYLIGHT:TRUE;-04;20260308T020000;20261101T020000;EST;EDT", "2026-11-24T17:30:00Z", "unknown_zone"),
+        ("TZ:EST5EDT", "2026-11-24T17:30:00Z", "unknown_zone"),
+    ],
+)  # fmt: skip
+def test_the_zone_of_a_vcalendar_is_used_or_noted(head, start, note):
+    content = HEAD.replace("VERSION:1.0", f"VERSION:1.0\r\n{head}").replace("183000Z", "183000") + "SUMMARY:A" + END
+    (event,), unread = read(content, "icalendar", zone="Europe/Berlin")
+    assert (event.value["datetime"], event.value.get("time_note"), unread) == (start, note, [])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, tzinfo
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
@@ -132,7 +132,7 @@ class SourceDocument(NamedTuple):
     parser: EventParser
     rules: ParserRules
     zone: ZoneInfo  # of the source
-    calendar_zone: ZoneInfo | None = None  # for times without a zone, if the document names one
+    calendar_zone: tzinfo | None = None  # for times without a zone, if the document names one
     has_unknown_zone: bool = False  # whether the document names a zone that is not known
     headers: Mapping[str, str] = {}  # of the response, when it is followed; the names are in lower case
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import quopri
 import re
 import warnings
+from base64 import b64decode
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from datetime import datetime, tzinfo
 from itertools import islice
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
@@ -41,7 +43,9 @@ LINE_FOLD = re.compile(r"\r?\n[ \t]")
 _CALENDAR_LINE = re.compile(r"^BEGIN:VCALENDAR[ \t]*\r?$", re.MULTILINE | re.IGNORECASE)
 _CANCEL_LINE = re.compile(r"^METHOD:[ \t]*CANCEL[ \t]*\r?$", re.MULTILINE | re.IGNORECASE)
 _ZONE_LINE = re.compile(r"^X-WR-TIMEZONE(?:;[^:\n]*)?:([^\r\n]+)", re.MULTILINE | re.IGNORECASE)
-
+_OFFSET_LINE = re.compile(r"^TZ(?:;[^:\n]*)?:([^\r\n]+)", re.MULTILINE | re.IGNORECASE)
+_SUMMER_TIME_LINE = re.compile(r"^DAYLIGHT:[ \t]*TRUE", re.MULTILINE | re.IGNORECASE)
+"""Match the offset from UTC of vCalendar 1.0 in winter, and the rules for summer time, which are not read."""
 
 _OTHER_COMPONENT = re.compile(rb"^BEGIN:(?:VTODO|VJOURNAL|VFREEBUSY)[ \t]*\r?$", re.MULTILINE | re.IGNORECASE)
 
@@ -81,7 +85,7 @@ class CalendarHead(NamedTuple):
     """
 
     is_cancelled: bool = False
-    zone: ZoneInfo | None = None
+    zone: tzinfo | None = None
     has_unknown_zone: bool = False
     zones: tuple[str, ...] = ()
     zones_left_out: int = 0
@@ -121,11 +125,20 @@ def read_head(properties: str) -> CalendarHead:
     unfolded = LINE_FOLD.sub("", properties)
     is_cancelled, line = _CANCEL_LINE.search(unfolded) is not None, _ZONE_LINE.search(unfolded)
     name = line[1].strip(' \t"') if line else ""
-    zone = zone_of(name) or _zone_of_windows(name) if name else None
+    zone: tzinfo | None = zone_of(name) or _zone_of_windows(name) if name else None
+    if not name and (offset := _OFFSET_LINE.search(unfolded)):
+        name, has_summer_time = offset[1].strip(), _SUMMER_TIME_LINE.search(unfolded) is not None
+        zone = None if has_summer_time else _zone_of_offset(name)
     components = _ZONE_COMPONENT.finditer(properties)
     zones = tuple(match[0].rstrip("\r") for match in islice(components, CALENDAR_ZONES.number))
     has_unknown_zone, zones_left_out = bool(name) and zone is None, sum(1 for _ in components)
     return CalendarHead(is_cancelled, zone, has_unknown_zone, zones, zones_left_out)
+
+
+def _zone_of_offset(text: str) -> tzinfo | None:
+    with suppress(ValueError):  # such as the name of a zone
+        return datetime.strptime(f"{text}00" if len(text) == 3 else text, "%z").tzinfo
+    return None
 
 
 def _zone_of_windows(name: str) -> ZoneInfo | None:
@@ -178,28 +191,50 @@ _QUOTED_PROPERTY = re.compile(
 )
 """Matches a property of vCalendar 1.0 in quoted-printable: its name, its parameters, and its value with soft breaks."""
 
-_ENCODING_PARAMETER = re.compile(r";(?:(?:ENCODING=)?\"?QUOTED-PRINTABLE\"?|CHARSET=[^;:]*)(?=;|$)", re.IGNORECASE)
+_BASE64_TEXT = re.compile(
+    r"^(SUMMARY|DESCRIPTION|LOCATION|CATEGORIES)((?:;[^:\n]{0,200})?;(?:ENCODING=)?\"?BASE64\"?(?:;[^:\n]{0,200})?):"
+    r"([^\n]*(?:\n[ \t][^\n]*)*)",
+    re.MULTILINE | re.IGNORECASE,
+)
+"""Matches a text of vCalendar 1.0 in Base64: its name, its parameters, and its value with folds."""
+
+_ENCODING_PARAMETER = re.compile(
+    r";(?:(?:ENCODING=)?\"?(?:QUOTED-PRINTABLE|BASE64)\"?|CHARSET=[^;:]*)(?=;|$)", re.IGNORECASE
+)
 CHARSET_PARAMETER = re.compile(rb"^[A-Z-]+(?:;[^:\n]*)?;(CHARSET=\"?[\w.:-]{1,40})", re.MULTILINE | re.IGNORECASE)
 """Matches the parameter with the charset of a value, as vCalendar 1.0 has it; a file usually has one charset."""
 
 
 def decode_quoted_values(event_text: str) -> str:
-    r"""Return a VEVENT with the values in quoted-printable decoded by the charset that each names, or else as UTF-8.
+    r"""Return a VEVENT with the values in quoted-printable, and texts in Base64, decoded.
+
+    The charset is the one that each names, or else UTF-8. A text that is no valid Base64 stays as it is.
 
     >>> decode_quoted_values("SUMMARY;CHARSET=UTF-8;ENCODING=QUOTED-PRINTABLE:Caf=C3=A9 =\r\nund=0D=0ATee\r\nUID:1")
     'SUMMARY:Café und\\nTee\r\nUID:1'
     """
-    return _QUOTED_PROPERTY.sub(_decode_property, event_text)
+    return _BASE64_TEXT.sub(_decode_base64, _QUOTED_PROPERTY.sub(_decode_property, event_text))
 
 
 def _decode_property(quoted: re.Match[str]) -> str:
     name, parameters, value = quoted.groups()
     end = "\r" if value.endswith("\r") else ""
     value = re.sub(r"(?<![=\r])\r?\n[ \t]", "", value)  # a fold, and no soft break
-    content = quopri.decodestring(value.encode("utf-8"))
-    text = decode_text(content, parameters)
-    text = re.sub(r"\r\n?|\n", r"\\n", text.rstrip("\r\n"))
-    return f"{name}{_ENCODING_PARAMETER.sub('', parameters)}:{text}{end}"
+    return _format_property(name, parameters, quopri.decodestring(value.encode("utf-8"))) + end
+
+
+def _decode_base64(encoded: re.Match[str]) -> str:
+    name, parameters, value = encoded.groups()
+    try:
+        content = b64decode("".join(value.split()), validate=True)
+    except ValueError:
+        return encoded[0]
+    return _format_property(name, parameters, content) + ("\r" if value.endswith("\r") else "")
+
+
+def _format_property(name: str, parameters: str, content: bytes) -> str:
+    text = re.sub(r"\r\n?|\n", r"\\n", decode_text(content, parameters).rstrip("\r\n"))
+    return f"{name}{_ENCODING_PARAMETER.sub('', parameters)}:{text}"
 
 
 def icalendar_library() -> Any:
