@@ -162,7 +162,10 @@ def test_the_only_seed_without_a_readable_answer_is_told_and_one_that_rules_keep
         assert why_no_page(source, attempt._replace(reason=reason)) == ""
     assert why_no_page(source, attempt._replace(target=0, reason=Reason.TIMEOUT)) == "", "it is asked once more at once"
     message = why_no_page(source, attempt._replace(status=300, location="mailto:us@example.org"))
-    assert "answers 300 with the location 'mailto:us@example.org', which is not a redirect to another web address" in message
+    assert (
+        "answers 300 with the location 'mailto:us@example.org', which is not a redirect to another web address"
+        in message
+    )
 
 
 def test_a_seed_of_another_host_is_mended_by_naming_it() -> None:

@@ -41,7 +41,11 @@ def test_what_is_asked_is_exactly_what_may_be_asked(root, small, windrow) -> Non
     assert outcomes == {
         "file_ingested": 6, "permanent_redirect": 1, "file_gone": 1, "file_not_found": 1, "robots_denied": 1,
     }  # fmt: skip
-    assert {each["reason"]: each["items"] for each in summary["reasons"]} == {"gone": 1, "not_found": 1, "robots_denied": 1}
+    assert {each["reason"]: each["items"] for each in summary["reasons"]} == {
+        "gone": 1,
+        "not_found": 1,
+        "robots_denied": 1,
+    }
     (standing,) = windrow("status", "--json").messages
     states = {each["source"]: each for each in standing["sources"]}
     assert (states["one"]["items"], states["one"]["new"], states["one"]["failed"]) == (6, 6, 2)
