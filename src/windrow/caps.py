@@ -297,6 +297,10 @@ WEB_FEED_CHANGES = _cap(
     "WEB_FEED_CHANGES", 5_000, "changes that a feed of the web view looks for words in", "time of a page",
     "the feed leads to the older ones (`next`)",
 )  # fmt: skip
+WEB_CARDS = _cap(
+    "WEB_CARDS", 100, "things that need a person, shown on the web view's Today", "the length of a page",
+    "the page says how many there are; `windrow status` and the page as JSON have all",
+)  # fmt: skip
 WEB_RESULTS = _cap(
     "WEB_RESULTS", 1_000, "results of a search that the web view pages through", "time of a search", "it is refused"
 )

@@ -14,6 +14,7 @@ from lxml import html
 import windrow
 from tests.web.farm import get, warc_record
 from tests.web.homes import ADDRESS, event, observed
+from windrow.caps import WEB_CARDS
 from windrow.collections.events.adapter import home as events_home
 from windrow.collections.events.adapter.databases import open_databases
 from windrow.collections.pages.adapter import home
@@ -21,7 +22,7 @@ from windrow.contract import AttemptObservations, Skip
 from windrow.reasons import Reason
 from windrow.stores.late_attempts import LateAttemptStore
 from windrow.stores.time_limit import limit_wait, time_limit
-from windrow.web import app
+from windrow.web import app, application
 from windrow.web.query import PageQuery
 
 URLS = [f"https://town.{end}/{name}" for end in ("co", "co.uk") for name in ("a", "b", "c")]
@@ -83,6 +84,13 @@ def test_today_names_what_was_not_read_by_its_reason(papers) -> None:
     assert card.xpath(".//a[contains(@href, 'reasons#')]/text()") == ["incomplete_record"]
     assert get(papers, "/index.json").json["reasons"][0]["reason"] == "incomplete_record"
     assert "incomplete_record" in page.xpath("string(//details)")
+
+
+def test_today_shows_the_first_things_that_need_a_person_and_counts_the_others(papers, monkeypatch) -> None:
+    monkeypatch.setattr(application, "WEB_CARDS", WEB_CARDS._replace(number=1))
+    page = html.fromstring(get(papers, "/").text)
+    assert len(page.xpath("//section[@aria-labelledby='needs']//li")) == 1
+    assert "and 1 more: windrow status" in page.text_content()
 
 
 def test_programs_are_told_of_what_fails_and_is_left_out(papers, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from windrow.app.changes import find_address, format_atom, identify
 from windrow.app.listening import ProxyHeader, check_token
 from windrow.app.session_details import SessionDetails
 from windrow.app.story import StoryAnswer
-from windrow.caps import WEB_RESULTS
+from windrow.caps import WEB_CARDS, WEB_RESULTS
 from windrow.clock import now
 from windrow.contract.registry import names
 from windrow.digest import digest
@@ -216,7 +216,7 @@ class _View:
         html = self._render(
             request, template, value=value, asked=asked, current=path, json=link(f"{twin}.json", **asked),
             collections=names(), sources=[source.name for source in self._workspace.config.sources],
-            exit_codes=EXIT_CODES, most=WEB_RESULTS.number,
+            exit_codes=EXIT_CODES, most=WEB_RESULTS.number, cards=WEB_CARDS.number,
             **_extras(self._workspace, value, request.scope.get("root_path", "")),
         )  # fmt: skip
         policy = {"content_security_policy": LIVE_POLICY} if getattr(value, "progress", None) else {}
