@@ -99,7 +99,7 @@ def raise_error(error):
 def test_what_a_killed_replay_left_is_named(harvested):
     (harvested / ".replay").mkdir()
     (harvested / ".replay/store").write_bytes(b"half")
-    assert any("a replay of drops was killed" in problem for problem in windrow.open(harvested).status().problems)
+    assert any("a replay was killed and left" in problem for problem in windrow.open(harvested).status().problems)
     run_replay(harvested)
     assert windrow.open(harvested).status().problems == ()
 

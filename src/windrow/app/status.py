@@ -201,7 +201,7 @@ def _find_problems(workspace: Workspace, ledger: Ledger) -> tuple[str, ...]:
             problems.append(f"{error}; {error.hint}")
     problems += find_losses(folder, ledger.captures.promised)
     if (workspace.root / REPLAY_FOLDER).exists() and not running_process(ledger):
-        problems.append(f"a replay of drops was killed and left {workspace.root / REPLAY_FOLDER}; windrow replay drops")
+        problems.append(f"a replay was killed and left {workspace.root / REPLAY_FOLDER}; windrow replay")
     return (*problems, *describe_returned(ledger, folder), *unfinished_takedowns(ledger))
 
 
