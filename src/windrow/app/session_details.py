@@ -16,7 +16,7 @@ from windrow.contract.registry import installed, phases
 from windrow.engine.frontier import frontier_of
 from windrow.errors import WindrowError
 from windrow.ledger import Ledger
-from windrow.reasons import Reason
+from windrow.reasons import Reason, reason_of_status
 
 
 class SessionTask(NamedTuple):
@@ -79,10 +79,15 @@ def describe_session(workspace: Workspace, ledger: Ledger, number: int) -> Sessi
     summary = summarise(ledger, row.seq, names, content_counts=content_counts(workspace, ledger))
     progress = read_progress(ledger, number) if row.ended is None else None
     counted_reasons = {count.reason for count in summary.reasons}
-    examples = {
-        reason: name for reason, name in ledger.sessions.failure_examples(row.span).items() if reason in counted_reasons
-    }
-    return SessionDetails(summary, tasks, examples, progress if progress and progress.running else None)
+    examples: dict[str, str] = {}
+    for reason_or_status, name in ledger.sessions.first_failures(row.span).items():
+        is_status = reason_or_status.isdigit()
+        reason = reason_of_status(int(reason_or_status)) if is_status else reason_or_status
+        if reason in counted_reasons:
+            examples.setdefault(reason, name)
+    return SessionDetails(
+        summary, tasks, dict(sorted(examples.items())), progress if progress and progress.running else None
+    )
 
 
 def list_runs(workspace: Workspace, ledger: Ledger, limit: int) -> dict[str, tuple[SourceRun, ...]]:

@@ -183,29 +183,29 @@ SELECT coalesce((SELECT e.seq FROM session_end e
 -- Return the collection of the last task of a source, or "".
 SELECT coalesce((SELECT collection FROM task WHERE source = :source ORDER BY seq DESC LIMIT 1), '');
 
--- def failure_examples(facts: tuple[int, int]) -> dict[str, str]
--- Return a dict from reason to the address or key of what first failed or was refused for it.
+-- def first_failures(facts: tuple[int, int]) -> dict[str, str]
+-- Return a dict from reason to the address or key of what first failed or was refused for it, in order.
+-- What failed without a reason is under its HTTP status.
 -- Of 404s and 410s, those at addresses that never had a body come first, since others may be gone.
-SELECT reason, name FROM (
-    SELECT reason, name, min(seq) FROM (
-        SELECT coalesce(v.reason, CASE WHEN a.kind <> 0 THEN NULL
-                WHEN v.status >= 500 THEN 'server_error' WHEN v.status IN (401, 403) THEN 'permission_denied'
-                WHEN v.status = 429 THEN 'rate_limited' WHEN v.status = 404 THEN 'not_found'
-                WHEN v.status = 410 THEN 'gone' WHEN v.status >= 400 THEN 'protocol_error' END) AS reason, coalesce(a.url, f.file_key, v.url) AS name, v.end_seq + CASE WHEN v.status IN (404, 410) AND a.capture <> 0 THEN 1 << 60 ELSE 0 END AS seq
+SELECT coalesce(reason, CAST(status AS TEXT)), name FROM (
+    SELECT reason, status, name, min(seq) AS seq FROM (
+        SELECT v.reason, CASE WHEN v.reason IS NULL THEN v.status END AS status,
+            coalesce(a.url, f.file_key, v.url) AS name,
+            v.end_seq + CASE WHEN v.status IN (404, 410) AND a.capture <> 0 THEN 1 << 60 ELSE 0 END AS seq
         FROM attempt v LEFT JOIN address a ON a.digest = v.address AND a.host = v.host
         LEFT JOIN listed_file f ON f.seq = v.listed_file
         WHERE v.seq IN (SELECT seq FROM attempt WHERE seq BETWEEN :facts[0] AND :facts[1] AND end_seq = seq
             UNION ALL SELECT seq FROM attempt WHERE end_seq BETWEEN :facts[0] AND :facts[1] AND end_seq IS NOT seq)
-        AND (v.reason IS NOT NULL OR v.status >= 400 AND a.digest IS NOT NULL)
-        UNION ALL SELECT r.reason, coalesce(m.member_key, f.file_key, w.warc), r.seq
+        AND (v.reason IS NOT NULL OR v.status >= 400 AND a.kind = 0)
+        UNION ALL SELECT r.reason, NULL, coalesce(m.member_key, f.file_key, w.warc), r.seq
         FROM reading r LEFT JOIN member m ON m.seq = r.item LEFT JOIN listed_file f ON f.seq = r.item
         LEFT JOIN intake w ON w.seq = r.item
         WHERE r.seq BETWEEN :facts[0] AND :facts[1] AND r.reason IS NOT NULL
-        UNION ALL SELECT reason, file_key, seq FROM listed_file WHERE seq BETWEEN :facts[0] AND :facts[1]
-        UNION ALL SELECT reason, member_key, seq FROM member WHERE seq BETWEEN :facts[0] AND :facts[1]
-        UNION ALL SELECT reason, path, seq FROM refusal WHERE seq BETWEEN :facts[0] AND :facts[1]
-    ) WHERE reason IS NOT NULL AND name <> '' GROUP BY reason
-) ORDER BY reason;
+        UNION ALL SELECT reason, NULL, file_key, seq FROM listed_file WHERE seq BETWEEN :facts[0] AND :facts[1]
+        UNION ALL SELECT reason, NULL, member_key, seq FROM member WHERE seq BETWEEN :facts[0] AND :facts[1]
+        UNION ALL SELECT reason, NULL, path, seq FROM refusal WHERE seq BETWEEN :facts[0] AND :facts[1]
+    ) WHERE (reason IS NOT NULL OR status IS NOT NULL) AND name <> '' GROUP BY reason, status
+) ORDER BY seq;
 
 -- row: SourceTask
 -- A task of one source, and its session.

@@ -292,12 +292,13 @@ class TypedSessions(LedgerQueries):
         value: str = self._database.value("sessions.collection_of", source)
         return value
 
-    def failure_examples(self, facts: tuple[int, int]) -> dict[str, str]:
-        """Return a dict from reason to the address or key of what first failed or was refused for it.
+    def first_failures(self, facts: tuple[int, int]) -> dict[str, str]:
+        """Return a dict from reason to the address or key of what first failed or was refused for it, in order.
 
-        Of 404s and 410s, those at addresses that never had a body come first, since others may be gone.
+        What failed without a reason is under its HTTP status. Of 404s and 410s, those at addresses that never had a
+        body come first, since others may be gone.
         """
-        return dict(self._database.rows(tuple, "sessions.failure_examples", facts[0], facts[1]))
+        return dict(self._database.rows(tuple, "sessions.first_failures", facts[0], facts[1]))
 
     def tasks_of_source(self, source: str) -> Iterator[SourceTask]:
         """Yield the tasks of a source, the latest first."""
