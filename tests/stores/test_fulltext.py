@@ -39,6 +39,11 @@ class SummaryDatabase:
     def query(self, sql: str) -> list[tuple[object, ...]]:
         return self.connection.execute(sql).fetchall()
 
+    def find(self, words: str) -> list[int]:
+        """Return the numbers of the text piles that the full-text table finds."""
+        sql = "SELECT rowid FROM full_text_entity_index WHERE full_text_entity_index MATCH ? ORDER BY rowid"
+        return [row[0] for row in self.connection.execute(sql, (words,))]
+
     def index_rows(self) -> list[list[tuple[object, ...]]]:
         tables = ("full_text_entity_index", "token_statistics JOIN token USING (token_id)")
         return [sorted(self.query(f"SELECT * FROM {table}"), key=repr) for table in tables]
@@ -109,9 +114,7 @@ def test_a_new_title_is_taken_over(database: SummaryDatabase) -> None:
         "text pile 1 has an outdated title or description in the full-text table"
     ]
     assert fulltext_table.fill(database.path, count_words) == FillCounts(0, 1, 0)
-    assert database.query(
-        "SELECT rowid FROM full_text_entity_index WHERE full_text_entity_index MATCH 'title:changed'"
-    ) == [(1,)]
+    assert (database.find("title:changed"), database.find("title:first")) == ([1], [])
     assert fulltext_table.recount(database.path, count_words) == []
 
 
@@ -119,11 +122,13 @@ def test_what_is_gone_goes(database: SummaryDatabase) -> None:
     fulltext_table.fill(database.path, count_words)
     database.query("DELETE FROM entity_generation WHERE text_pile_id = 1")
     database.query("DELETE FROM text_pile WHERE text_pile_id = 1")
-    assert fulltext_table.recount(database.path, count_words) == [
+    assert fulltext_table.recount(database.path, count_words)[0] == (
         "text pile 1 is in the full-text table, but no page uses it"
-    ]
+    )
     assert fulltext_table.fill(database.path, count_words) == FillCounts(0, 0, 1)
     assert database.query("SELECT * FROM token_statistics WHERE text_pile_id = 1") == []
+    assert database.find("green") == []
+    assert database.find("blue") == [2]
     assert fulltext_table.recount(database.path, count_words) == []
 
 
@@ -168,3 +173,49 @@ def test_words_that_an_index_cuts_or_writes_otherwise_are_counted_alike_in_both(
     spelling = Spelling(readable_text, "1")
     fulltext_table.fill(path, count_words, spelling=spelling)
     assert fulltext_table.recount(path, count_words, spelling) == []
+
+
+def test_texts_are_stored_once(database: SummaryDatabase) -> None:
+    def write(text: str) -> str:
+        return text.replace("blue", "azure")
+
+    fulltext_table.fill(database.path, count_words, spelling=Spelling(write, "1"))
+    tables = {row[0] for row in database.query("SELECT name FROM sqlite_master")}
+    assert "full_text_entity_index_docsize" in tables
+    assert "full_text_entity_index_content" not in tables
+    rows = database.query("SELECT text_pile_id, text, secondary_text FROM windrow_full_text_row")
+    assert rows == [(1, None, None), (2, "azure", None), (3, None, None)]
+    assert (database.find("azure"), database.find("blue"), database.find("red")) == ([2], [], [1])
+    assert database.query("SELECT text FROM full_text_entity_index WHERE rowid = 2") == [("azure",)]
+    assert database.query("SELECT text FROM text_pile WHERE text_pile_id = 2") == [("blue",)]
+
+
+def test_a_full_text_table_with_texts_of_its_own_is_made_anew(database: SummaryDatabase) -> None:
+    fulltext_table.fill(database.path, count_words)
+    rows = database.index_rows()
+    (sql,) = database.query("SELECT sql FROM sqlite_master WHERE name = 'full_text_entity_index'")
+    before, _, after = str(sql[0]).partition("content = ")
+    database.query("DROP TABLE full_text_entity_index")
+    database.query("DROP VIEW windrow_full_text")
+    database.query("DROP TABLE windrow_full_text_row")
+    database.query(before + after.partition("'text_pile_id',")[2])
+    database.query("INSERT INTO full_text_entity_index (rowid, text_pile_id, text) VALUES (1, 1, 'red red Green')")
+    assert fulltext_table.recount(database.path, count_words) == [
+        "the full-text table was made by another program, or by an earlier version of windrow"
+    ]
+    assert fulltext_table.fill(database.path, count_words) == FillCounts(3, 0, 0)
+    assert database.index_rows() == rows
+    assert fulltext_table.recount(database.path, count_words) == []
+    assert database.find("blue") == [2]
+
+
+def test_rows_that_another_program_removed_are_written_again(database: SummaryDatabase) -> None:
+    fulltext_table.fill(database.path, count_words)
+    database.query("DELETE FROM full_text_entity_index WHERE rowid < 3")
+    database.query("DELETE FROM entity_generation WHERE text_pile_id = 2")
+    assert database.find("blue OR red") == []
+    database.query("DELETE FROM token_statistics")
+    assert fulltext_table.fill(database.path, count_words) == FillCounts(1, 0, 1)
+    assert (database.find("red"), database.find("blue")) == ([1], [])
+    assert fulltext_table.recount(database.path, count_words) == []
+    database.query("INSERT INTO full_text_entity_index (full_text_entity_index) VALUES ('integrity-check')")

@@ -10,6 +10,7 @@ import json
 import sqlite3
 from collections.abc import Callable, Iterable
 
+from windrow.collections.pages.database.fulltext_table import remove_texts
 from windrow.stores.sqlite import empty_wal
 
 _IN_IDS = "IN (SELECT value FROM json_each(?))"
@@ -144,7 +145,7 @@ def _remove_texts(connection: sqlite3.Connection) -> None:
     execute = connection.execute
     execute(_COLLECT_UNUSED_PILES)
     execute(_COLLECT_WORDS)
-    execute("DELETE FROM full_text_entity_index WHERE rowid IN (SELECT pile FROM temp.unused_pile)")
+    remove_texts(connection, [row[0] for row in execute("SELECT pile FROM temp.unused_pile")])
     execute("DELETE FROM token_statistics WHERE text_pile_id IN (SELECT pile FROM temp.unused_pile)")
     execute(
         "DELETE FROM token WHERE token_id IN (SELECT id FROM temp.word EXCEPT SELECT token_id FROM token_statistics)"

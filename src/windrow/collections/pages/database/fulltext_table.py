@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing, contextmanager, nullcontext
 from itertools import groupby
 from operator import itemgetter
@@ -65,27 +65,39 @@ SELECT pile FROM described
 WHERE pile NOT IN (SELECT id FROM full_text_entity_index_docsize) ORDER BY pile
 """
 _SELECT_UNUSED = """
-SELECT id FROM full_text_entity_index_docsize WHERE id NOT IN (SELECT pile FROM described)
+SELECT text_pile_id FROM windrow_full_text_row WHERE text_pile_id NOT IN (SELECT pile FROM described)
+UNION SELECT id FROM full_text_entity_index_docsize WHERE id NOT IN (SELECT pile FROM described)
 """
 # A title or description that is no longer that of the pile's generation.
 _SELECT_CHANGED = """
-SELECT f.rowid FROM full_text_entity_index f
-JOIN described x ON x.pile = f.rowid
+SELECT r.text_pile_id FROM windrow_full_text_row r
+JOIN described x ON x.pile = r.text_pile_id
 LEFT JOIN document_description d ON d.entity_generation_id = x.generation
-WHERE (f.title IS NOT d.title AND f.title IS NOT windrow_readable(d.title))
-  OR (f.description IS NOT d.description AND f.description IS NOT windrow_readable(d.description))
+WHERE (r.title IS NOT d.title AND r.title IS NOT windrow_readable(d.title))
+  OR (r.description IS NOT d.description AND r.description IS NOT windrow_readable(d.description))
 """
-_INSERT_PILES = """
-INSERT INTO full_text_entity_index (rowid, text_pile_id, "any", title, description, text, secondary_text,
-  big_headlines, small_headlines, code_text, quote_text)
-SELECT p.text_pile_id, p.text_pile_id, 'any', windrow_readable(d.title), windrow_readable(d.description),
-  windrow_readable(p.text), windrow_readable(p.secondary_text), windrow_readable(p.big_headlines),
-  windrow_readable(p.small_headlines), windrow_readable(p.code_text), windrow_readable(p.quote_text)
+_MISSING_BETWEEN = "BETWEEN ? AND ? AND {} NOT IN (SELECT id FROM full_text_entity_index_docsize)"
+_WRITE_ROWS = f"""
+INSERT OR REPLACE INTO windrow_full_text_row
+SELECT x.pile, windrow_readable(d.title), windrow_readable(d.description),
+  windrow_otherwise(p.text), windrow_otherwise(p.secondary_text), windrow_otherwise(p.big_headlines),
+  windrow_otherwise(p.small_headlines), windrow_otherwise(p.code_text), windrow_otherwise(p.quote_text)
 FROM described x
 JOIN text_pile p ON p.text_pile_id = x.pile
 LEFT JOIN document_description d ON d.entity_generation_id = x.generation
-WHERE x.pile BETWEEN ? AND ? AND x.pile NOT IN (SELECT id FROM full_text_entity_index_docsize)
+WHERE x.pile {_MISSING_BETWEEN.format("x.pile")}
 """
+_INSERT_TEXTS = f"""
+INSERT INTO full_text_entity_index (rowid, text_pile_id, "any", title, description, text, secondary_text,
+  big_headlines, small_headlines, code_text, quote_text)
+SELECT text_pile_id, * FROM windrow_full_text WHERE text_pile_id {_MISSING_BETWEEN.format("text_pile_id")}
+"""
+_SELECT_INDEXED = "SELECT id FROM full_text_entity_index_docsize WHERE id IN (SELECT value FROM json_each(?))"
+_SELECT_WITHOUT_TEXT = """
+SELECT 1 FROM json_each(?) WHERE value NOT IN (SELECT text_pile_id FROM windrow_full_text) LIMIT 1
+"""
+_VIEW_NAME = "windrow_full_text"
+_SELECT_FORM = "SELECT coalesce(max(instr(sql, 'windrow_full_text')), 0) FROM sqlite_master WHERE name = ?"
 _SELECT_TEXTS = (
     "SELECT text_pile_id, text, secondary_text FROM text_pile WHERE text_pile_id IN (SELECT value FROM json_each(?))"
 )
@@ -138,42 +150,90 @@ def fill(
     with _open_unchecked(summary) as connection:
         _register_spelling(connection, spelling)
         with transaction(connection):
-            if spelling.version and update_version(connection, "full_text_entity_index", spelling.version):
-                for table in ("full_text_entity_index", "token_statistics", "token"):
-                    connection.execute(f"DELETE FROM {table}")
+            _empty_if_outdated(connection, spelling.version)
             _create_described(connection)
             unused_ids, changed_ids, missing_ids = (
                 _read_ids(connection, sql) for sql in (_SELECT_UNUSED, _SELECT_CHANGED, _SELECT_MISSING)
             )
         with transaction(connection):
             tokens = _Tokens(count_words, connection)
-            if outdated_rows := [(pile_id,) for pile_id in (*unused_ids, *changed_ids)]:
-                connection.executemany("DELETE FROM full_text_entity_index WHERE rowid = ?", outdated_rows)
+            remove_texts(connection, (*unused_ids, *changed_ids))
             for pile_id in unused_ids:
                 connection.execute("DELETE FROM token_statistics WHERE text_pile_id = ?", (pile_id,))
             for pile_id in changed_ids:
-                connection.execute(_INSERT_PILES, (pile_id, pile_id))
+                _add_texts(connection, pile_id, pile_id)
         added_count = 0
         with _without_token_index(connection) if tokens.is_first_fill and missing_ids else nullcontext():
             while added_count < len(missing_ids) and pulse():
                 batch_ids = missing_ids[added_count : added_count + PILES_PER_TRANSACTION]
                 with transaction(connection):
-                    connection.execute(_INSERT_PILES, (batch_ids[0], batch_ids[-1]))
+                    _add_texts(connection, batch_ids[0], batch_ids[-1])
                     tokens.add(connection, batch_ids)
                 added_count += len(batch_ids)
     return FillCounts(added_count, len(changed_ids), len(unused_ids))
 
 
+def _empty_if_outdated(connection: sqlite3.Connection, version: str) -> None:
+    """Make the full-text table anew, and empty the tables of words, if its form or the version of its spelling is old.
+
+    A full-text table that another program made, or an earlier version of windrow, stores all texts a second time.
+    """
+    is_other_version = bool(version) and update_version(connection, "full_text_entity_index", version)
+    if _has_present_form(connection) and not is_other_version:
+        return
+    for kind, name in (("TABLE", "full_text_entity_index"), ("VIEW", _VIEW_NAME), ("TABLE", f"{_VIEW_NAME}_row")):
+        connection.execute(f"DROP {kind} IF EXISTS {name}")
+    for statement in statements("summary"):
+        if _VIEW_NAME in statement:
+            connection.execute(statement)
+    for table in ("token_statistics", "token"):
+        connection.execute(f"DELETE FROM {table}")
+
+
+def _has_present_form(connection: sqlite3.Connection) -> bool:
+    return bool(connection.execute(_SELECT_FORM, ("full_text_entity_index",)).fetchone()[0])
+
+
+def _add_texts(connection: sqlite3.Connection, first_id: int, last_id: int) -> None:
+    """Add the piles from `first_id` to `last_id` that a generation uses and the full-text table does not have."""
+    connection.execute(_WRITE_ROWS, (first_id, last_id))
+    connection.execute(_INSERT_TEXTS, (first_id, last_id))
+
+
+def remove_texts(connection: sqlite3.Connection, pile_ids: Collection[int]) -> None:
+    """Remove piles from the full-text table; a database of another program may have one of another form.
+
+    FTS5 must read the texts of a row to remove its words, so this must be done before the piles are deleted. If another
+    program deleted a pile, all words are indexed anew.
+    """
+    indexed_ids = _read_ids(connection, _SELECT_INDEXED, json.dumps([*pile_ids]))
+    has_rows = _has_present_form(connection)
+    is_incomplete = has_rows and connection.execute(_SELECT_WITHOUT_TEXT, (json.dumps(indexed_ids),)).fetchone()
+    connection.executemany("DELETE FROM full_text_entity_index WHERE rowid = ?", [(id_,) for id_ in indexed_ids])
+    if has_rows:
+        connection.executemany("DELETE FROM windrow_full_text_row WHERE text_pile_id = ?", [(id_,) for id_ in pile_ids])
+    if is_incomplete:
+        connection.execute("INSERT INTO full_text_entity_index (full_text_entity_index) VALUES ('rebuild')")
+
+
 def _register_spelling(connection: sqlite3.Connection, spelling: Spelling) -> None:
-    connection.create_function(
-        "windrow_readable", 1, lambda text: None if text is None else spelling.write(text), deterministic=True
-    )
+    def write(text: str | None) -> str | None:
+        return None if text is None else spelling.write(text)
+
+    def write_otherwise(text: str) -> str | None:
+        written = spelling.write(text)
+        return None if written == text else written
+
+    connection.create_function("windrow_readable", 1, write, deterministic=True)
+    connection.create_function("windrow_otherwise", 1, write_otherwise, deterministic=True)
 
 
 def recount(summary: Path, count_words: CountWords, spelling: Spelling = UNCHANGED_SPELLING) -> list[str]:
     """Count all words again; return a message for each text pile whose row or word counts are wrong."""
     faults: list[str] = []
     with _open_unchecked(summary) as connection, transaction(connection):
+        if not _has_present_form(connection):
+            return ["the full-text table was made by another program, or by an earlier version of windrow"]
         _register_spelling(connection, spelling)
         _create_described(connection)
         checks = (
@@ -247,8 +307,8 @@ def _create_described(connection: sqlite3.Connection) -> None:
     connection.execute("CREATE UNIQUE INDEX temp.described_pile ON described (pile)")
 
 
-def _read_ids(connection: sqlite3.Connection, sql: str) -> list[int]:
-    return [int(row[0]) for row in connection.execute(sql)]
+def _read_ids(connection: sqlite3.Connection, sql: str, *parameters: str) -> list[int]:
+    return [int(row[0]) for row in connection.execute(sql, parameters)]
 
 
 def _insert_counts(connection: sqlite3.Connection, numbers: list[int]) -> None:

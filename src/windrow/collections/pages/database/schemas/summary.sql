@@ -127,8 +127,33 @@ CREATE TABLE token_statistics (
   PRIMARY KEY (text_pile_id, token_id)
 ) WITHOUT ROWID;
 
+-- The table does not store texts a second time: FTS5 reads its columns from a view of windrow.
+
 CREATE VIRTUAL TABLE full_text_entity_index USING fts5 (
   text_pile_id UNINDEXED, "any", title, description, text, secondary_text,
   big_headlines, small_headlines, code_text, quote_text,
+  content = 'windrow_full_text', content_rowid = 'text_pile_id',
   tokenize = 'unicode61 remove_diacritics 2'
 );
+
+-- The title and description of each text pile in the full-text table, and the texts of it that are written there in
+-- another way than in `text_pile`, so that the table finds the same words as the search index; NULL: in the same way.
+CREATE TABLE windrow_full_text_row (
+  text_pile_id INTEGER PRIMARY KEY,
+  title TEXT,
+  description TEXT,
+  text TEXT,
+  secondary_text TEXT,
+  big_headlines TEXT,
+  small_headlines TEXT,
+  code_text TEXT,
+  quote_text TEXT
+);
+
+CREATE VIEW windrow_full_text AS
+SELECT r.text_pile_id, 'any' AS "any", r.title, r.description,
+  coalesce(r.text, p.text) AS text, coalesce(r.secondary_text, p.secondary_text) AS secondary_text,
+  coalesce(r.big_headlines, p.big_headlines) AS big_headlines,
+  coalesce(r.small_headlines, p.small_headlines) AS small_headlines,
+  coalesce(r.code_text, p.code_text) AS code_text, coalesce(r.quote_text, p.quote_text) AS quote_text
+FROM windrow_full_text_row r JOIN text_pile p ON p.text_pile_id = r.text_pile_id;
