@@ -24,10 +24,10 @@ from windrow.collections.drops.adapter.harvest import read_schema
 from windrow.collections.drops.rows import read_rows
 from windrow.collections.drops.settings import SHIPPED_SCHEMAS
 from windrow.collections.drops.steps import check_xsd
-from windrow.collections.pages.adapter.search_index import SPELLING
 from windrow.collections.pages.collection import COLLECTION
 from windrow.collections.pages.database.fulltext_table import fill
 from windrow.collections.pages.database.store import SummaryStore
+from windrow.collections.pages.search.index_query import VERSION
 from windrow.collections.pages.steps import summarise
 from windrow.collections.papers.collection import COLLECTION as PAPERS
 from windrow.content.forest import load_forests
@@ -158,7 +158,7 @@ def summarising() -> Figures:
         with calls:
             phases = frozenset({"summarise"})
             session.run_harvest(Harvest(COLLECTION, (), version_store=store), fetch=False, phases=phases)
-            filled = fill(path, count_words, spelling=SPELLING)
+            filled = fill(path, count_words, version=VERSION)
         written, run = bytes_written() - before, statement_counts["summary.sqlite"] - statements_before
         code = session.close()
         session.ledger.close()

@@ -27,7 +27,7 @@ from benchmarks.pages.labelled import HOSTS, Known, mixed
 from benchmarks.pages.peer import Fts5, Tantivy
 from benchmarks.shared import shared
 from windrow.collections.pages.adapter.search import Search
-from windrow.collections.pages.adapter.search_index import SPELLING, index_pages
+from windrow.collections.pages.adapter.search_index import index_pages
 from windrow.collections.pages.database.fulltext_table import fill
 from windrow.collections.pages.search.index_query import FIELDS, VERSION
 from windrow.stores.index.fulltext_index import FullTextIndex
@@ -106,7 +106,7 @@ def speed(count: int = DOCUMENTS, rounds: int = ROUNDS) -> Iterator[Comparison]:
         path, folder = Path(temporary) / "summary.sqlite", Path(temporary) / "index"
         with closing(Filler(path)) as filler:
             filler.add(documents(count))
-        fill(path, lambda *_: {}, spelling=SPELLING)  # words are not counted: searches do not need them
+        fill(path, lambda *_: {}, version=VERSION)  # words are not counted: searches do not need them
         started = time.perf_counter()
         index_pages(path, folder)
         built = time.perf_counter() - started

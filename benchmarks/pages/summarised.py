@@ -18,10 +18,11 @@ from typing import NamedTuple
 
 from benchmarks.pages.sample import Sample
 from windrow.archive import ArchiveWriter, CaptureSink
-from windrow.collections.pages.adapter.search_index import SPELLING, index_pages
+from windrow.collections.pages.adapter.search_index import index_pages
 from windrow.collections.pages.collection import COLLECTION
 from windrow.collections.pages.database.fulltext_table import fill
 from windrow.collections.pages.database.store import SummaryStore
+from windrow.collections.pages.search.index_query import VERSION
 from windrow.digest import hash64
 from windrow.engine.run import Harvest
 from windrow.engine.session import Session, SessionSettings
@@ -107,7 +108,7 @@ class _Index:
 
     def follow(self, pulse: Callable[[], bool]) -> str:
         """Fill the full text of the Summary Database, then, where nothing of that is left to do, the index beside."""
-        fill(self._place, count_words, pulse, SPELLING)
+        fill(self._place, count_words, pulse, VERSION)
         began = time.process_time()
         index_pages(self._place, self._folder, pulse)
         self.beside = time.process_time() - began

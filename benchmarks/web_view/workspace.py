@@ -24,9 +24,10 @@ from windrow.collections.drops.phase import PHASES
 from windrow.collections.drops.settings import Drops
 from windrow.collections.events.adapter import ADAPTER
 from windrow.collections.events.adapter.databases import open_databases
-from windrow.collections.pages.adapter.search_index import SPELLING, index_pages
+from windrow.collections.pages.adapter.search_index import index_pages
 from windrow.collections.pages.database.fulltext_table import fill
 from windrow.collections.pages.database.store import SummaryStore
+from windrow.collections.pages.search.index_query import VERSION
 from windrow.collections.pages.settings import Pages
 from windrow.collections.papers.database.store import PaperStore
 from windrow.contract import AttemptObservations, Observation
@@ -113,7 +114,7 @@ def _write_pages(farm: windrow.Windrow, pages: list[PageRow]) -> None:
     with closing(Filler(section.summary_database)) as filler:
         filler.add(pages)
     SummaryStore(section.summary_database).close()  # a run adds windrow's own tables and indexes, too
-    fill(section.summary_database, lambda *_: {}, spelling=SPELLING)  # words are not counted, as for searches
+    fill(section.summary_database, lambda *_: {}, version=VERSION)  # words are not counted, as for searches
     index_pages(section.summary_database, section.index)
 
 

@@ -11,14 +11,13 @@ from contextlib import closing
 from dataclasses import replace
 
 import pytest
-import tantivy
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from tests.collections.pages.place import Page, fill, schema
 from windrow.collections.pages.adapter.search import Search
 from windrow.collections.pages.adapter.search_index import index_pages
-from windrow.query.word import address_text, index_words, readable_text
+from windrow.query.word import address_text, index_words
 
 NOW = 1_750_000_000
 LUMP = "abcdef0123456789" * 5  # 80 characters
@@ -391,22 +390,3 @@ def test_words_are_found_in_the_pages_that_have_them_all_and_nowhere_else(
     expected = {shown for shown, page in now if all(has_words(page, words) for words in sought)}
     results, relaxed, _ = find_texts(searches[0], " ".join(f'"{word}"' for word in typed))  # without other word forms
     assert (results == expected and not relaxed) or (not expected and (relaxed or not results))
-
-
-def test_index_and_full_text_table_make_the_same_words_of_every_letter() -> None:
-    cutter = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple()).filter(tantivy.Filter.lowercase()).build()
-    codes = [code for code in (*range(0x3100), *range(0x3100, 0x110000, 199)) if not 0xD800 <= code < 0xE000]
-    texts = {code + 1: f"a{chr(code)}b {chr(code)}" for code in codes}
-    with closing(sqlite3.connect(":memory:")) as link:
-        link.execute("CREATE VIRTUAL TABLE t USING fts5 (x, tokenize = 'unicode61 remove_diacritics 2')")
-        link.execute("CREATE VIRTUAL TABLE v USING fts5vocab (t, 'instance')")
-        link.executemany(
-            "INSERT INTO t (rowid, x) VALUES (?, ?)", ((number, readable_text(text)) for number, text in texts.items())
-        )
-        ranked: dict[int, list[tuple[int, str]]] = {}
-        for word, document, place in link.execute("SELECT term, doc, offset FROM v"):
-            ranked.setdefault(document, []).append((place, word))
-    for document, text in texts.items():
-        expected = cutter.analyze(" ".join(index_words(text)))
-        # SQLite folds small letters of Cherokee to capitals, since it does not know them; both are the same letter
-        assert [word.lower() for _, word in sorted(ranked.get(document, []))] == expected, text

@@ -11,9 +11,9 @@ import pytest
 
 from tests.collections.pages.place import Page, fill, schema
 from windrow.collections.pages.database import fulltext_table
-from windrow.collections.pages.database.fulltext_table import FillCounts, Spelling
+from windrow.collections.pages.database.fulltext_table import FillCounts
 from windrow.errors import StoreError
-from windrow.query.word import MAX_WORD_LENGTH, count_words, readable_text
+from windrow.query.word import MAX_WORD_LENGTH, count_words
 
 PAGES = [
     Page("https://a.example/1", "red red Green", "First", secondary="menu red"),
@@ -100,7 +100,7 @@ def test_in_steps_is_as_at_once(database: SummaryDatabase, monkeypatch: pytest.M
     database.add(more)
     assert fulltext_table.fill(database.path, count_words) == FillCounts(5, 0, 0)
     steps = database.index_rows()
-    fulltext_table.fill(database.path, count_words, spelling=Spelling(str, "2"))  # another version: all is filled anew
+    fulltext_table.fill(database.path, count_words, version="2")  # another version: all is filled anew
     once = database.index_rows()
     assert once[0] == steps[0]
     assert {row[1:] for row in once[1]} == {row[1:] for row in steps[1]}
@@ -170,24 +170,34 @@ def test_words_that_an_index_cuts_or_writes_otherwise_are_counted_alike_in_both(
         connection.executescript(schema())
         fill(connection, [Page(f"https://a.example/{at}", f"tea {text} tea", "T") for at, text in enumerate(odd)])
     connection.close()
-    spelling = Spelling(readable_text, "1")
-    fulltext_table.fill(path, count_words, spelling=spelling)
-    assert fulltext_table.recount(path, count_words, spelling) == []
+    fulltext_table.fill(path, count_words)
+    assert fulltext_table.recount(path, count_words) == []
 
 
 def test_texts_are_stored_once(database: SummaryDatabase) -> None:
-    def write(text: str) -> str:
-        return text.replace("blue", "azure")
-
-    fulltext_table.fill(database.path, count_words, spelling=Spelling(write, "1"))
+    fulltext_table.fill(database.path, count_words)
     tables = {row[0] for row in database.query("SELECT name FROM sqlite_master")}
     assert "full_text_entity_index_docsize" in tables
     assert "full_text_entity_index_content" not in tables
-    rows = database.query("SELECT text_pile_id, text, secondary_text FROM windrow_full_text_row")
-    assert rows == [(1, None, None), (2, "azure", None), (3, None, None)]
-    assert (database.find("azure"), database.find("blue"), database.find("red")) == ([2], [], [1])
-    assert database.query("SELECT text FROM full_text_entity_index WHERE rowid = 2") == [("azure",)]
-    assert database.query("SELECT text FROM text_pile WHERE text_pile_id = 2") == [("blue",)]
+    rows = database.query("SELECT * FROM windrow_full_text_row")
+    assert rows == [(1, "First", None), (2, "Open", "a colour"), (3, "No words", None)]
+
+
+def test_other_programs_find_the_words_of_the_texts_as_they_are(tmp_path: Path) -> None:
+    path = tmp_path / "letters.sqlite"
+    text, title = "Die Größe der Straße bei Ørsted, ½ Liter 東京タワー", "Größe bei Ørsted"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.executescript(schema())
+        fill(connection, [Page("https://a.example/", text, title)])
+    connection.close()
+    fulltext_table.fill(path, count_words)
+    with closing(sqlite3.connect(path)) as connection:
+        rows = connection.execute("SELECT title, text FROM full_text_entity_index").fetchall()
+        assert rows == [(title, text)]
+        sql = "SELECT count(*) FROM full_text_entity_index WHERE full_text_entity_index MATCH ?"
+        for word in ("größe", "STRASSE", "straße", "ørsted", "東京タワー", "½"):
+            expected = 0 if word == "STRASSE" else 1
+            assert connection.execute(sql, (f'"{word}"',)).fetchone() == (expected,), word
 
 
 def test_a_full_text_table_with_texts_of_its_own_is_made_anew(database: SummaryDatabase) -> None:

@@ -84,33 +84,9 @@ class _IndexLetters(dict[int, str]):
         return self[code]
 
 
-class _TableLetters(dict[int, str]):
-    """A cache by code point: a character as it is written into the full-text table.
-
-    It is folded as in `words`, or unchanged if SQLite derives the same word from it.
-    """
-
-    def __missing__(self, code: int) -> str:
-        letter = chr(code)
-        letters = _WORD_LETTERS[code]
-        separates = letters.isspace() and _UNICODE_2002.category(letter)[0] in "PZS" and code not in _BREAK_POINTS
-        is_alike = any(start <= code < end for start, end in _SAME_IN_SQLITE) and letters == _plain_letter(letter)
-        self[code] = letter if code < 128 or separates or is_alike else letters.translate(_INDEX_LETTERS)
-        return self[code]
-
-
-def _plain_letter(letter: str) -> str:
-    return unicodedata.normalize("NFD", letter.lower())[:1]
-
-
-_SAME_IN_SQLITE = (
-    *((0xC0, 0x180), (0x391, 0x3AA), (0x3B1, 0x3CA), (0x410, 0x419), (0x41A, 0x439), (0x43A, 0x450)),
-    *((0x1E00, 0x1E9C), (0x1EA0, 0x1EFA)),
-)
-"""Ranges of code points (first, last + 1) from which SQLite's tokenizer unicode61 removes accents as `words` does."""
 _LONG_WORD = re.compile(rf"([a-zA-Z0-9]{{{MAX_WORD_LENGTH}}})[a-zA-Z0-9]+")
 _FOLDED_LETTERS, _WORD_LETTERS = _FoldedLetters(), _WordLetters()
-_INDEX_LETTERS, _TABLE_LETTERS = _IndexLetters(), _TableLetters()
+_INDEX_LETTERS = _IndexLetters()
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
 """Matches the runs that are translated letter by letter. The ASCII text between them is not, which saves time."""
 
@@ -179,20 +155,6 @@ def indexable_text(text: str) -> str:
     if text.isascii():
         return text if max(map(len, text.split()), default=0) <= MAX_WORD_LENGTH else _LONG_WORD.sub(r"\1", text)
     return " ".join(word[:MAX_WORD_LENGTH] for word in words(text)).translate(_INDEX_LETTERS)
-
-
-def readable_text(text: str) -> str:
-    """Return a text for the full-text table: `indexable_text`, but unchanged where SQLite derives the same words.
-
-    >>> readable_text("“Café” Ørsted, 東京")
-    '“Café” orsted,  東  京 '
-    """
-    if text.isascii():
-        return indexable_text(text)
-    readable = _BEYOND_ASCII.sub(lambda run: run[0].translate(_TABLE_LETTERS), composed(text))
-    has_long_word = max(map(len, readable.split()), default=0) > MAX_WORD_LENGTH
-    has_long_word = has_long_word and max(map(len, words(text)), default=0) > MAX_WORD_LENGTH
-    return indexable_text(text) if has_long_word else readable
 
 
 def count_words(*texts: str) -> Counter[str]:

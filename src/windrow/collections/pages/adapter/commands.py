@@ -17,7 +17,7 @@ from windrow.clock import from_unix_time, now
 from windrow.collections.pages.adapter.crawler_projection import check_crawler
 from windrow.collections.pages.adapter.harvest import harvest
 from windrow.collections.pages.adapter.lookup import open_existing_summary, open_summary
-from windrow.collections.pages.adapter.search_index import SPELLING, find_index_faults, make_index_phase
+from windrow.collections.pages.adapter.search_index import find_index_faults, make_index_phase
 from windrow.collections.pages.adapter.spelling import spell_address
 from windrow.collections.pages.database.forget import forget_crawls, forget_versions, vacuum
 from windrow.collections.pages.database.fulltext_table import never_stop, recount
@@ -219,7 +219,7 @@ def _check_summary(section: Pages, ledger: Ledger, reader: SqliteReader) -> Iter
         yield Fault(name, problem, _REBUILD_HINT)
     for problem in find_faults(reader, lambda fields: Pile(*fields).digest()):
         yield Fault(name, problem, _REBUILD_HINT)
-    for problem in _summarise_faults(recount(section.summary_database, count_words, SPELLING)):
+    for problem in _summarise_faults(recount(section.summary_database, count_words)):
         yield Fault(name, problem, _INDEX_HINT)
     for problem in find_index_faults(section.summary_database, section.index):
         yield Fault(str(section.index), problem, _INDEX_HINT)

@@ -8,10 +8,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from windrow.collections.pages.database.fulltext_table import FillCounts, Pulse, Spelling, fill, never_stop
+from windrow.collections.pages.database.fulltext_table import FillCounts, Pulse, fill, never_stop
 from windrow.collections.pages.database.search_view import NO_LINKS, IncomingLinks, IndexedGeneration, SummaryReader
 from windrow.collections.pages.search.index_query import FIELDS, VERSION, compute_stamp, make_document
-from windrow.query.word import count_words, readable_text
+from windrow.query.word import count_words
 from windrow.stores.index.fulltext_index import FullTextIndex, fill_index, open_for_search
 from windrow.stores.index.manifest import IndexManifest, ManifestEntry, manifest_path
 
@@ -168,10 +168,6 @@ class _IndexUpdate(NamedTuple):
             self.pulse()
 
 
-SPELLING = Spelling(readable_text, VERSION)
-"""How texts are written into the full-text table."""
-
-
 class Indexed(NamedTuple):
     """Counts of the index phase: rows of the full-text table, and pages written to the index and removed from it."""
 
@@ -186,7 +182,7 @@ def index_pages(summary: Path, folder: Path, pulse: Pulse = never_stop) -> Index
     A missing index is built; a folder with other contents is refused. `pulse` is called between batches. If it returns
     False, the work stops, and the next call continues it.
     """
-    texts = fill(summary, count_words, pulse, SPELLING)
+    texts = fill(summary, count_words, pulse, VERSION)
     if not pulse():
         return Indexed(texts, 0, 0)
     with closing(SummaryReader(summary)) as reader:

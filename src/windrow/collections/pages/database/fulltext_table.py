@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing, contextmanager, nullcontext
 from itertools import groupby
@@ -73,17 +72,12 @@ _SELECT_CHANGED = """
 SELECT r.text_pile_id FROM windrow_full_text_row r
 JOIN described x ON x.pile = r.text_pile_id
 LEFT JOIN document_description d ON d.entity_generation_id = x.generation
-WHERE (r.title IS NOT d.title AND r.title IS NOT windrow_readable(d.title))
-  OR (r.description IS NOT d.description AND r.description IS NOT windrow_readable(d.description))
+WHERE r.title IS NOT d.title OR r.description IS NOT d.description
 """
 _MISSING_BETWEEN = "BETWEEN ? AND ? AND {} NOT IN (SELECT id FROM full_text_entity_index_docsize)"
 _WRITE_ROWS = f"""
 INSERT OR REPLACE INTO windrow_full_text_row
-SELECT x.pile, windrow_readable(d.title), windrow_readable(d.description),
-  windrow_otherwise(p.text), windrow_otherwise(p.secondary_text), windrow_otherwise(p.big_headlines),
-  windrow_otherwise(p.small_headlines), windrow_otherwise(p.code_text), windrow_otherwise(p.quote_text)
-FROM described x
-JOIN text_pile p ON p.text_pile_id = x.pile
+SELECT x.pile, d.title, d.description FROM described x
 LEFT JOIN document_description d ON d.entity_generation_id = x.generation
 WHERE x.pile {_MISSING_BETWEEN.format("x.pile")}
 """
@@ -111,20 +105,6 @@ _NO_GROUP: tuple[int, Iterator[tuple[int, str | None, int]]] = (1 << 63, iter(()
 _SELECT_INDEXED_TEXTS = "SELECT rowid, text, secondary_text FROM full_text_entity_index ORDER BY rowid"
 
 
-class Spelling(NamedTuple):
-    """How texts are written into the full-text table, so that it finds the same words as the search index.
-
-    The table and the counts of words are rebuilt if `version` has changed; with an empty version, they are never
-    rebuilt.
-    """
-
-    write: Callable[[str], str]
-    version: str = ""
-
-
-UNCHANGED_SPELLING = Spelling(lambda text: text)
-
-
 class FillCounts(NamedTuple):
     """The numbers of rows of the full-text table that were added, changed and removed."""
 
@@ -138,19 +118,16 @@ def never_stop() -> bool:
     return True
 
 
-def fill(
-    summary: Path, count_words: CountWords, pulse: Pulse = never_stop, spelling: Spelling = UNCHANGED_SPELLING
-) -> FillCounts:
+def fill(summary: Path, count_words: CountWords, pulse: Pulse = never_stop, version: str = "") -> FillCounts:
     """Update the full-text table and the word counts of a Summary Database.
 
     `count_words` counts the words of a pile's main and other text. `pulse` is called before each batch of piles to add;
-    if it returns False, the work stops. Raises StoreError if the database fails. The next call continues after the
-    committed batches.
+    if it returns False, the work stops. If `version` is not empty and not that of the last call, both tables are filled
+    anew. Raises StoreError if the database fails. The next call continues after the committed batches.
     """
     with _open_unchecked(summary) as connection:
-        _register_spelling(connection, spelling)
         with transaction(connection):
-            _empty_if_outdated(connection, spelling.version)
+            _empty_if_outdated(connection, version)
             _create_described(connection)
             unused_ids, changed_ids, missing_ids = (
                 _read_ids(connection, sql) for sql in (_SELECT_UNUSED, _SELECT_CHANGED, _SELECT_MISSING)
@@ -174,7 +151,7 @@ def fill(
 
 
 def _empty_if_outdated(connection: sqlite3.Connection, version: str) -> None:
-    """Make the full-text table anew, and empty the tables of words, if its form or the version of its spelling is old.
+    """Make the full-text table anew, and empty the tables of words, if its form or the version of the words is old.
 
     A full-text table that another program made, or an earlier version of windrow, stores all texts a second time.
     """
@@ -216,25 +193,12 @@ def remove_texts(connection: sqlite3.Connection, pile_ids: Collection[int]) -> N
         connection.execute("INSERT INTO full_text_entity_index (full_text_entity_index) VALUES ('rebuild')")
 
 
-def _register_spelling(connection: sqlite3.Connection, spelling: Spelling) -> None:
-    def write(text: str | None) -> str | None:
-        return None if text is None else spelling.write(text)
-
-    def write_otherwise(text: str) -> str | None:
-        written = spelling.write(text)
-        return None if written == text else written
-
-    connection.create_function("windrow_readable", 1, write, deterministic=True)
-    connection.create_function("windrow_otherwise", 1, write_otherwise, deterministic=True)
-
-
-def recount(summary: Path, count_words: CountWords, spelling: Spelling = UNCHANGED_SPELLING) -> list[str]:
+def recount(summary: Path, count_words: CountWords) -> list[str]:
     """Count all words again; return a message for each text pile whose row or word counts are wrong."""
     faults: list[str] = []
     with _open_unchecked(summary) as connection, transaction(connection):
         if not _has_present_form(connection):
             return ["the full-text table was made by another program, or by an earlier version of windrow"]
-        _register_spelling(connection, spelling)
         _create_described(connection)
         checks = (
             (_SELECT_UNUSED, "is in the full-text table, but no page uses it"),
@@ -243,29 +207,21 @@ def recount(summary: Path, count_words: CountWords, spelling: Spelling = UNCHANG
         )
         for sql, problem in checks:
             faults += [f"text pile {pile_id} {problem}" for pile_id in _read_ids(connection, sql)]
-        faults += _find_miscounted(connection, count_words, spelling)
+        faults += _find_miscounted(connection, count_words)
     return faults
 
 
-def _find_miscounted(connection: sqlite3.Connection, count_words: CountWords, spelling: Spelling) -> Iterator[str]:
-    """Yield a message for each pile whose words or counts differ from token_statistics.
-
-    Words are counted in the texts of the full-text table, so stored words are first spelt as in these texts.
-    """
+def _find_miscounted(connection: sqlite3.Connection, count_words: CountWords) -> Iterator[str]:
+    """Yield a message for each pile whose words or counts differ from token_statistics."""
     groups = groupby(connection.execute(_SELECT_WORD_COUNTS), key=itemgetter(0))
     counted_id, rows = next(groups, _NO_GROUP)
     for pile_id, text, secondary in connection.execute(_SELECT_INDEXED_TEXTS):
         while counted_id < pile_id:
             yield f"text pile {counted_id} has counted words but is not in the full-text table"
             counted_id, rows = next(groups, _NO_GROUP)
-        stored_counts: Counter[str] = Counter()
+        stored_counts: dict[str, int] = {}
         if counted_id == pile_id:
-            for _, word, count in rows:
-                if word is None:  # its token was deleted
-                    stored_counts[""] += count
-                    continue
-                for spelt in count_words(spelling.write(word)) if not word.isascii() else (word,):
-                    stored_counts[spelt] += count
+            stored_counts = {word or "": count for _, word, count in rows}  # "": its token was deleted
             counted_id, rows = next(groups, _NO_GROUP)
         if stored_counts != count_words(text, secondary):
             yield f"text pile {pile_id} has words or counts that differ from token_statistics"

@@ -136,24 +136,14 @@ CREATE VIRTUAL TABLE full_text_entity_index USING fts5 (
   tokenize = 'unicode61 remove_diacritics 2'
 );
 
--- The title and description of each text pile in the full-text table, and the texts of it that are written there in
--- another way than in `text_pile`, so that the table finds the same words as the search index; NULL: in the same way.
+-- The title and description that each text pile has in the full-text table.
 CREATE TABLE windrow_full_text_row (
   text_pile_id INTEGER PRIMARY KEY,
   title TEXT,
-  description TEXT,
-  text TEXT,
-  secondary_text TEXT,
-  big_headlines TEXT,
-  small_headlines TEXT,
-  code_text TEXT,
-  quote_text TEXT
+  description TEXT
 );
 
 CREATE VIEW windrow_full_text AS
-SELECT r.text_pile_id, 'any' AS "any", r.title, r.description,
-  coalesce(r.text, p.text) AS text, coalesce(r.secondary_text, p.secondary_text) AS secondary_text,
-  coalesce(r.big_headlines, p.big_headlines) AS big_headlines,
-  coalesce(r.small_headlines, p.small_headlines) AS small_headlines,
-  coalesce(r.code_text, p.code_text) AS code_text, coalesce(r.quote_text, p.quote_text) AS quote_text
+SELECT r.text_pile_id, 'any' AS "any", r.title, r.description, p.text, p.secondary_text, p.big_headlines,
+  p.small_headlines, p.code_text, p.quote_text
 FROM windrow_full_text_row r JOIN text_pile p ON p.text_pile_id = r.text_pile_id;
