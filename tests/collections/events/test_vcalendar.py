@@ -1,10 +1,11 @@
-"""vCalendar 1.0, the predecessor of iCalendar: values in quoted-printable, each with a charset."""
+"""vCalendar 1.0, the predecessor of iCalendar: its values, charsets, lists, groups and rules of repetition."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.collections.events.reader import read
+from windrow.reasons import Reason
 
 HEAD = "BEGIN:VCALENDAR\r\nVERSION:1.0\r\nBEGIN:VEVENT\r\nUID:1\r\nDTSTART:20261124T183000Z\r\n"
 END = "\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n"
@@ -67,3 +68,85 @@ def test_the_zone_of_a_vcalendar_is_used_or_noted(head, start, note):
     content = HEAD.replace("VERSION:1.0", f"VERSION:1.0\r\n{head}").replace("183000Z", "183000") + "SUMMARY:A" + END
     (event,), unread = read(content, "icalendar", zone="Europe/Berlin")
     assert (event.value["datetime"], event.value.get("time_note"), unread) == (start, note, [])
+
+
+def test_each_value_is_decoded_by_its_own_charset():
+    """One that names none has the charset that the server states, or else the first of the file."""
+    properties = [
+        "SUMMARY;CHARSET=ISO-8859-1:Stra\u00dfe".encode("latin1"), "DESCRIPTION;CHARSET=UTF-8:Stra\u00dfe\r\n n".encode(),
+        "LOCATION;CHARSET=koi8-r:\u041c\u0438\u0440".encode("koi8-r"), "CATEGORIES:K\u00f6ln".encode("latin1"),
+    ]  # fmt: skip
+    for media in ("text/x-vcalendar", "text/x-vcalendar; charset=iso-8859-1"):
+        (event,), unread = read(HEAD.encode() + b"\r\n".join(properties) + END.encode(), "icalendar", media=media)
+        value = event.value
+        assert (value["title"], value["description"], value["location"], value["categories"], unread) == (
+            "Stra\u00dfe", "Stra\u00dfen", "\u041c\u0438\u0440", ["K\u00f6ln"], [],
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("version", "written", "categories"),
+    [
+        ("1.0", "MEETING;APPOINTMENT", ["MEETING", "APPOINTMENT"]), ("1.0", "A, B;\r\n C\\;D", ["A, B", "C;D"]),
+        ("1.0", "A,B", ["A", "B"]), ("2.0", "A;B,C", ["A;B", "C"]),
+    ],
+)  # fmt: skip
+def test_categories_are_separated_by_semicolons(version, written, categories):
+    content = HEAD.replace("VERSION:1.0", f"VERSION:{version}") + f"CATEGORIES:{written}" + END
+    (event,), _ = read(content, "icalendar")
+    assert event.value["categories"] == categories
+
+
+def test_the_group_of_a_property_is_left_out():
+    lines = (
+        "A.SUMMARY:Tea\r\nDESCRIPTION:See\r\nb-1.LOCATION;ENCODING=QUOTED-PRINTABLE:Caf=C3=A9\r\nC.COMMENT:www.x.org: y"
+    )
+    (event,), unread = read(HEAD + lines + END, "icalendar")
+    assert (event.value["title"], event.value["description"], event.value["location"]) == ("Tea", "See", "Caf\u00e9")
+    assert (unread, "text_note" in event.value) == ([], False)
+
+
+@pytest.mark.parametrize(
+    ("rule", "days"),
+    [
+        ("D1 #3", "1124 1125 1126"), ("D2 20261128T183000Z", "1124 1126 1128"), ("W1 20261201", "1124 1201"),
+        ("W2 TU TH 20261212T000000Z", "1124 1126 1208 1210"), ("W1 #2", "1124 1201"), ("MP1 4+ TU #2", "1124 1222"),
+        ("MP1 1- 4+ TU 20261231T000000Z", "1124 1222 1229"), ("MD1 24 2- 20261231T000000Z", "1124 1129 1224 1230"),
+        ("MD1 LD 24 20261231T235900Z", "1124 1130 1224 1231"), ("MD1 #2", "1124 1224"),
+        ("YM1 11 12 20261231T235900Z", "1124 1224"), ("YD1 328 364 20261231T235900Z", "1124 1230"), ("", "1124"),
+        ("FREQ=DAILY;COUNT=2", "1124 1125"), ("\r\n FREQ=DAILY;\r\n COUNT=2", "1124 1125"),
+        ("\r\n D1\r\n  #2", "1124 1125"),
+    ],
+)  # fmt: skip
+def test_rules_of_repetition_are_read(rule, days):
+    events, unread = read(HEAD + f"SUMMARY:A\r\nRRULE:{rule}" + END, "icalendar")
+    assert [event.value["datetime"] for event in events] == [
+        f"2026-{day[:2]}-{day[2:]}T18:30:00Z" for day in days.split()
+    ]
+    assert unread == []
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "W1 TU TH #5", "D1", "D1 0600 1200 #2", "YM1 6 #10 W1 TU TH 1100 1300 #4", "W2 MO$ TU 20261212T000000Z",
+        "MP1 #12", "MD1 40 #2", "MP1 TU #2", "MP1 6+ TU #2", "W1 1+ #2", "YD1 #2", "D0 #2", "sometimes",
+        "D1 #5 19990102T000000Z",
+    ],
+)  # fmt: skip
+def test_a_rule_that_icalendar_does_not_have_is_unsupported(rule):
+    events, unread = read(HEAD + f"SUMMARY:A\r\nEXDATE:20261125T183000Z\r\nRRULE:{rule}" + END, "icalendar")
+    assert [(event.value["datetime"], event.value["recurring"]) for event in events] == [("2026-11-24T18:30:00Z", True)]
+    assert [(part.reason, part.series) for part in unread] == [(Reason.UNSUPPORTED, "1")]
+    assert f"'A' has a rule of repetition that is not read: {rule!r}" in unread[0].message
+
+
+def test_excluded_days_are_separated_by_semicolons():
+    lines = "SUMMARY:A\r\nRRULE:D1 #4\r\nEXDATE:20261125T183000Z;20261126T183000Z"
+    events, unread = read(HEAD + lines + END, "icalendar")
+    assert ([event.value["datetime"][8:10] for event in events], unread) == (["24", "27"], [])
+
+
+def test_a_repetition_whose_original_start_cannot_be_read_has_a_note():
+    (event,), _ = read(HEAD + "SUMMARY:A\r\nRECURRENCE-ID:tomorrow" + END, "icalendar")
+    assert event.value["text_note"].startswith("1 line cannot be read: ")

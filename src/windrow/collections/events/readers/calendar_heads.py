@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import quopri
 import re
 import warnings
-from base64 import b64decode
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -16,7 +14,6 @@ from zoneinfo import ZoneInfo
 
 from windrow.caps import CALENDAR_ZONES
 from windrow.collections.events.parser import SourceDocument
-from windrow.collections.events.readers.by_fields import decode_text
 from windrow.collections.events.times import zone_of
 from windrow.errors import MissingExtra, StepError
 from windrow.formats.text import counted
@@ -43,6 +40,7 @@ LINE_FOLD = re.compile(r"\r?\n[ \t]")
 _CALENDAR_LINE = re.compile(r"^BEGIN:VCALENDAR[ \t]*\r?$", re.MULTILINE | re.IGNORECASE)
 _CANCEL_LINE = re.compile(r"^METHOD:[ \t]*CANCEL[ \t]*\r?$", re.MULTILINE | re.IGNORECASE)
 _ZONE_LINE = re.compile(r"^X-WR-TIMEZONE(?:;[^:\n]*)?:([^\r\n]+)", re.MULTILINE | re.IGNORECASE)
+_VERSION_1_LINE = re.compile(r"^VERSION:[ \t]*1\.0[ \t]*\r?$", re.MULTILINE | re.IGNORECASE)
 _OFFSET_LINE = re.compile(r"^TZ(?:;[^:\n]*)?:([^\r\n]+)", re.MULTILINE | re.IGNORECASE)
 _SUMMER_TIME_LINE = re.compile(r"^DAYLIGHT:[ \t]*TRUE", re.MULTILINE | re.IGNORECASE)
 """Match the offset from UTC of vCalendar 1.0 in winter, and the rules for summer time, which are not read."""
@@ -81,7 +79,8 @@ class CalendarHead(NamedTuple):
 
     `is_cancelled` means that it cancels them. `zone` is the zone for their times without a zone of their own, or None.
     `has_unknown_zone` means that the VCALENDAR names such a zone, but the zone is not known. `zones` are the texts of
-    its VTIMEZONEs, which are for its own events alone, without the last `zones_left_out` ones.
+    its VTIMEZONEs, which are for its own events alone, without the last `zones_left_out` ones. `is_version_1` means
+    that it is a vCalendar 1.0, which separates the entries of a list by semicolons.
     """
 
     is_cancelled: bool = False
@@ -89,6 +88,7 @@ class CalendarHead(NamedTuple):
     has_unknown_zone: bool = False
     zones: tuple[str, ...] = ()
     zones_left_out: int = 0
+    is_version_1: bool = False
 
 
 class EventText(NamedTuple):
@@ -131,7 +131,8 @@ def read_head(properties: str) -> CalendarHead:
     components = _ZONE_COMPONENT.finditer(properties)
     zones = tuple(match[0].rstrip("\r") for match in islice(components, CALENDAR_ZONES.number))
     has_unknown_zone, zones_left_out = bool(name) and zone is None, sum(1 for _ in components)
-    return CalendarHead(is_cancelled, zone, has_unknown_zone, zones, zones_left_out)
+    is_version_1 = _VERSION_1_LINE.search(unfolded) is not None
+    return CalendarHead(is_cancelled, zone, has_unknown_zone, zones, zones_left_out, is_version_1)
 
 
 def _zone_of_offset(text: str) -> tzinfo | None:
@@ -147,7 +148,7 @@ def _zone_of_windows(name: str) -> ZoneInfo | None:
 
 _PROPERTY_LINE = re.compile(r"([A-Z][A-Z0-9-]*|[a-z][a-z0-9-]*)[;:](?! )")
 _TEXT_LINE = re.compile(r"(?:COMMENT|CONTACT|DESCRIPTION|LOCATION|SUMMARY)[;:]")
-_PROPERTIES = frozenset((
+PROPERTIES = frozenset((
     "ACKNOWLEDGED", "ACTION", "ATTACH", "ATTENDEE", "BEGIN", "CALENDAR-ADDRESS", "CATEGORIES", "CLASS", "COLOR",
     "COMMENT", "COMPLETED", "CONCEPT", "CONFERENCE", "CONTACT", "CREATED", "DESCRIPTION", "DTEND", "DTSTAMP", "DTSTART",
     "DUE", "DURATION", "END", "EXDATE", "EXRULE", "FREEBUSY", "GEO", "IMAGE", "LAST-MODIFIED", "LINK", "LOCATION",
@@ -173,7 +174,7 @@ def join_broken_texts(event_text: str) -> tuple[str, int]:
         if not line.startswith((" ", "\t")):
             match = _PROPERTY_LINE.match(line)
             name = match[1] if match else ""
-            if not is_text or name.isupper() or name.upper() in _PROPERTIES or name.startswith("x-"):
+            if not is_text or name.isupper() or name.upper() in PROPERTIES or name.startswith("x-"):
                 is_text = _TEXT_LINE.match(line) is not None
             elif line.strip():
                 lines.append(f" \\n{line}")
@@ -181,59 +182,6 @@ def join_broken_texts(event_text: str) -> tuple[str, int]:
                 continue
         lines.append(line)
     return "\n".join(lines), count
-
-
-_QUOTED_PROPERTY = re.compile(
-    r"^([A-Z][A-Z0-9-]*)((?:;[^:\n]{0,200})?;(?:ENCODING=)?\"?QUOTED-PRINTABLE\"?(?:;[^:\n]{0,200})?):"
-    r"((?:[^\n]*=[ \t]*\r?\n(?!END:VEVENT))*[^\n]*(?:\n[ \t][^\n]*)*)",
-    re.MULTILINE | re.IGNORECASE,
-)
-"""Matches a property of vCalendar 1.0 in quoted-printable: its name, its parameters, and its value with soft breaks."""
-
-_BASE64_TEXT = re.compile(
-    r"^(SUMMARY|DESCRIPTION|LOCATION|CATEGORIES)((?:;[^:\n]{0,200})?;(?:ENCODING=)?\"?BASE64\"?(?:;[^:\n]{0,200})?):"
-    r"([^\n]*(?:\n[ \t][^\n]*)*)",
-    re.MULTILINE | re.IGNORECASE,
-)
-"""Matches a text of vCalendar 1.0 in Base64: its name, its parameters, and its value with folds."""
-
-_ENCODING_PARAMETER = re.compile(
-    r";(?:(?:ENCODING=)?\"?(?:QUOTED-PRINTABLE|BASE64)\"?|CHARSET=[^;:]*)(?=;|$)", re.IGNORECASE
-)
-CHARSET_PARAMETER = re.compile(rb"^[A-Z-]+(?:;[^:\n]*)?;(CHARSET=\"?[\w.:-]{1,40})", re.MULTILINE | re.IGNORECASE)
-"""Matches the parameter with the charset of a value, as vCalendar 1.0 has it; a file usually has one charset."""
-
-
-def decode_quoted_values(event_text: str) -> str:
-    r"""Return a VEVENT with the values in quoted-printable, and texts in Base64, decoded.
-
-    The charset is the one that each names, or else UTF-8. A text that is no valid Base64 stays as it is.
-
-    >>> decode_quoted_values("SUMMARY;CHARSET=UTF-8;ENCODING=QUOTED-PRINTABLE:Caf=C3=A9 =\r\nund=0D=0ATee\r\nUID:1")
-    'SUMMARY:Café und\\nTee\r\nUID:1'
-    """
-    return _BASE64_TEXT.sub(_decode_base64, _QUOTED_PROPERTY.sub(_decode_property, event_text))
-
-
-def _decode_property(quoted: re.Match[str]) -> str:
-    name, parameters, value = quoted.groups()
-    end = "\r" if value.endswith("\r") else ""
-    value = re.sub(r"(?<![=\r])\r?\n[ \t]", "", value)  # a fold, and no soft break
-    return _format_property(name, parameters, quopri.decodestring(value.encode("utf-8"))) + end
-
-
-def _decode_base64(encoded: re.Match[str]) -> str:
-    name, parameters, value = encoded.groups()
-    try:
-        content = b64decode("".join(value.split()), validate=True)
-    except ValueError:
-        return encoded[0]
-    return _format_property(name, parameters, content) + ("\r" if value.endswith("\r") else "")
-
-
-def _format_property(name: str, parameters: str, content: bytes) -> str:
-    text = re.sub(r"\r\n?|\n", r"\\n", decode_text(content, parameters).rstrip("\r\n"))
-    return f"{name}{_ENCODING_PARAMETER.sub('', parameters)}:{text}"
 
 
 def icalendar_library() -> Any:

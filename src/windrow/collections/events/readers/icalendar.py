@@ -13,13 +13,11 @@ from typing import Any, NamedTuple
 
 from windrow.caps import CALENDAR_ZONES, EVENT_REPETITIONS
 from windrow.collections.events.parser import RawEvent, SkippedPart, SourceDocument, describe_left_out
-from windrow.collections.events.readers.by_fields import count_invalid_bytes, decode_text
+from windrow.collections.events.readers.by_fields import count_invalid_bytes
 from windrow.collections.events.readers.calendar_heads import (
-    CHARSET_PARAMETER,
     LIBRARY_ERRORS,
     LINE_FOLD,
     EventText,
-    decode_quoted_values,
     define_zones,
     describe_truncation,
     icalendar_library,
@@ -29,6 +27,7 @@ from windrow.collections.events.readers.calendar_heads import (
 from windrow.collections.events.readers.calendar_properties import event_url, extra_keys, property_text
 from windrow.collections.events.readers.html_text import decode_references
 from windrow.collections.events.readers.repetitions import CUT_SERIES, UNTIL, all_repetitions, as_list, dates_of
+from windrow.collections.events.readers.vcalendar import decode_calendar, find_untranslated_rules, translate_event
 from windrow.collections.events.status_words import note_text, read_status
 from windrow.collections.events.times import (
     UNKNOWN_ZONE,
@@ -79,8 +78,7 @@ def read_icalendar(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]
     than MAX_REPETITIONS, one for all events beyond `most_events`, one for all zones beyond CALENDAR_ZONES, and one if
     the calendar is truncated. Raise StepError if the document is not a calendar.
     """
-    charset = None if "charset" in document.media.lower() else CHARSET_PARAMETER.search(document.content)
-    text = decode_text(document.content, charset[1].decode("ascii") if charset else document.media)
+    text = decode_calendar(document.content, document.media)
     if not re.search(r"^BEGIN:(VCALENDAR|VEVENT)[ \t]*\r?$", text, re.MULTILINE | re.IGNORECASE):
         raise StepError("the document is not an iCalendar file", Reason.WRONG_ROOT)
     yield from count_invalid_bytes(document.content, text)
@@ -121,6 +119,7 @@ class _CalendarEvent(NamedTuple):
     """A VEVENT: its text, its properties, and its document with the zone of its VCALENDAR.
 
     `is_cancelled` means that its VCALENDAR cancels all its events. `joined_lines` had no fold (`join_broken_texts`).
+    `unread_rules` are the values of rules of vCalendar 1.0 that iCalendar does not have.
     """
 
     text: str
@@ -128,6 +127,7 @@ class _CalendarEvent(NamedTuple):
     document: SourceDocument
     is_cancelled: bool
     joined_lines: int
+    unread_rules: Sequence[str]
 
 
 def _parse_events(document: SourceDocument, event_texts: Iterable[EventText]) -> list[_CalendarEvent | SkippedPart]:
@@ -138,7 +138,7 @@ def _parse_events(document: SourceDocument, event_texts: Iterable[EventText]) ->
         if calendar.zones != zones:
             zones = calendar.zones
             define_zones(zones)
-        joined_text, joined_lines = join_broken_texts(decode_quoted_values(event_text))
+        joined_text, joined_lines = join_broken_texts(translate_event(event_text, calendar.is_version_1))
         joined_text = _ZONE_OF_UTC.sub(r"\1\2", joined_text)
         try:
             properties = event_type.from_ical(f"{joined_text}\r\n")
@@ -149,7 +149,8 @@ def _parse_events(document: SourceDocument, event_texts: Iterable[EventText]) ->
             parts.append(_skip_event(Reason.NOT_WELL_FORMED, message, event_text))
             continue
         of_calendar = document._replace(calendar_zone=calendar.zone, has_unknown_zone=calendar.has_unknown_zone)
-        parts.append(_CalendarEvent(event_text, properties, of_calendar, calendar.is_cancelled, joined_lines))
+        rules = find_untranslated_rules(joined_text)
+        parts.append(_CalendarEvent(event_text, properties, of_calendar, calendar.is_cancelled, joined_lines, rules))
     return parts
 
 
@@ -273,7 +274,7 @@ def _original_start(event: _CalendarEvent, first_starts: Mapping[str, Any]) -> E
 
 
 def _raw_event(calendar_event: _CalendarEvent) -> RawEvent | None:
-    event_text, event, document, _, joined_lines = calendar_event
+    event_text, event, document, _, joined_lines, _ = calendar_event
     start = _event_time(document, event.get("DTSTART"))
     status, status_note = read_status(property_text(event, "STATUS"), _STATUSES)
     extra = extra_keys(event, document.rules.extra) | ({"status_note": status_note} if status_note else {})
@@ -294,8 +295,8 @@ def _raw_event(calendar_event: _CalendarEvent) -> RawEvent | None:
 def _describe_lines(event: Any, joined_lines: int) -> str:
     """Return which lines of a VEVENT are not as the standard has them, or "" if there are none."""
     notes = [f"{counted(joined_lines, 'line')} of a text had no fold"] if joined_lines else []
-    # The library names no property for a line that it cannot parse.
-    if unread := [str(message) for name, message in event.errors if not name]:
+    # The library names no property for a line that it cannot parse. Of other properties, the values are kept or noted.
+    if unread := [str(message) for name, message in event.errors if name in {None, "", "RECURRENCE-ID"}]:
         notes.append(f"{counted(len(unread), 'line')} cannot be read: {unread[0][:_MESSAGE_CHARACTERS]}")
     if repeated := [name for name in _SINGLE if isinstance(event.get(name), list)]:
         notes.append(f"of several {', '.join(repeated)} the first is used")
@@ -321,6 +322,11 @@ def _expand_event(calendar_event: _CalendarEvent, overrides: _Overrides) -> Iter
         return
     if event.get("RRULE") is None and event.get("RDATE") is None:
         yield raw_event
+        return
+    if rules := calendar_event.unread_rules:
+        yield raw_event._replace(id=f"{uid} {format_utc(start.utc)}" if uid else "")
+        message = f"{raw_event.title[:80]!r} has a rule of repetition that is not read: {'; '.join(rules)[:200]!r}"
+        yield _skip_event(Reason.UNSUPPORTED, message, event_text)
         return
     if len(event_text) > _MAX_WHOLE_TEXT:
         raw_event = raw_event._replace(text=_DATE_LISTS.sub("", event_text))
