@@ -171,6 +171,21 @@ def test_references_to_other_objects_of_json_ld_are_followed_even_if_they_repeat
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("site", ["schema:", "https://schema.org/", "http://schema.org/", "s:"])
+def test_json_ld_may_have_prefixed_or_full_names(site: str) -> None:
+    article = {
+        "@context": {"s": "http://schema.org/"}, "@type": [f"{site}NewsArticle"], f"{site}headline": "Repair",
+        f"{site}datePublished": [{"@value": "2026-11-04"}], f"{site}author": {"@id": "#ann"}, f"{site}hasPart": [],
+    }  # fmt: skip
+    person = {"@id": "https://a.example/quay#ann", "@type": f"{site}Person", f"{site}name": "Ann Lee"}
+    page_head = head(
+        "<title>Quay</title><link rel=canonical href=https://a.example/quay>"
+        f"<script type=application/ld+json>{json.dumps(article)}</script>"
+        f"<script type=application/ld+json>{json.dumps(person)}</script>"
+    )
+    assert (page_head.linked.headline, page_head.published, page_head.authors) == ("Repair", "2026-11-04", ("Ann Lee",))
+
+
 def test_lists_of_json_ld_have_the_addresses_of_their_elements() -> None:
     elements = [
         "https://a.example/1", {"@type": "ListItem", "position": 2, "url": "/2"},

@@ -11,6 +11,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from windrow.caps import HEAD_VALUE, JSON_LD_CHARACTERS, JSON_LD_OBJECTS, Excess
+from windrow.content.linked_names import use_plain_names
 from windrow.formats.text import replace_lone_surrogates
 
 _ARTICLE_TYPE = re.compile(r"article|posting|report$", re.IGNORECASE)
@@ -84,7 +85,7 @@ def read_json_ld(scripts: Sequence[str], titles: Sequence[str] = (), addresses: 
     if not scripts:
         return StructuredData()
     by_id: dict[str, LinkedObject] = {}
-    objects, left_out, unread_scripts = _read_objects(scripts, by_id)
+    objects, left_out, unread_scripts = _read_objects(scripts, by_id, next(filter(_plain_address, addresses), ""))
     main_object = _choose_article(
         [node for node in objects if _has_type(node, _ARTICLE_TYPE)], titles, addresses, by_id
     )
@@ -219,12 +220,13 @@ def _cut_values(data: StructuredData) -> StructuredData:
 
 
 def _read_objects(
-    scripts: Sequence[str], by_id: dict[str, LinkedObject]
+    scripts: Sequence[str], by_id: dict[str, LinkedObject], url: str
 ) -> tuple[list[LinkedObject], tuple[Excess, ...], list[str]]:
     """Return the objects with a type, what caps leave out of them, and the scripts that cannot be read as a whole.
 
     Objects in `_OTHER_OBJECTS` properties are not returned. The properties of all objects with the same `@id` are added
-    to `by_id`; of several values of one property the first one counts.
+    to `by_id`; of several values of one property the first one counts. An `@id` that is a fragment is one of the page
+    with the address `url`.
     """
     objects: list[LinkedObject] = []
     unread_scripts: list[str] = []
@@ -245,6 +247,8 @@ def _read_objects(
                 object_count += 1
                 if object_count > JSON_LD_OBJECTS.number:
                     continue
+                if isinstance(node_id := node.get("@id"), str) and node_id.startswith("#"):
+                    node["@id"] = url.partition("#")[0] + node_id
                 _join_properties(node, by_id)
                 if "@type" in node:
                     objects.append(node)
@@ -267,7 +271,7 @@ def _join_properties(node: LinkedObject, by_id: dict[str, LinkedObject]) -> None
 
 
 def decode_json_ld(script: str) -> tuple[list[Any], bool]:
-    """Return the JSON values in a script, and whether the script has nothing else.
+    """Return the JSON values in a script, with plain names, and whether the script has nothing else.
 
     It may be in a comment of HTML. Comments of JavaScript, commas after the last member and further values after the
     first one are allowed. Reading ends at any other fault, and at a value that is nested too deeply.
@@ -275,7 +279,12 @@ def decode_json_ld(script: str) -> tuple[list[Any], bool]:
     >>> decode_json_ld('{"a": 1,} // one'), decode_json_ld('{"a": [2]}, {"b": "c'), decode_json_ld("")
     (([{'a': 1}], True), ([{'a': [2]}], False), ([], True))
     """
-    text = _strip_comment(script)
+    values, is_whole = _decode_values(_strip_comment(script))
+    use_plain_names(values)
+    return values, is_whole
+
+
+def _decode_values(text: str) -> tuple[list[Any], bool]:
     try:
         return [json.loads(text, strict=False)], True
     except (ValueError, RecursionError):

@@ -142,6 +142,49 @@ def test_names_may_have_a_prefix_or_the_address_of_schema_org(prefix):
     assert other.value["title"] == "Other"
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"@context": {"@vocab": "http://schema.org/", "titel": "name", "ev": "http://schema.org/", "on": {"@id": "ev:startDate"}},
+         "@type": "ev:Event", "titel": "Fair", "on": "2099-01-15T10:00"},
+        {"@context": ["https://schema.org", {"Fest": "http://schema.org/Event", "t": "@type", "@language": "en"}],
+         "t": "Fest", "name": "Fair", "startDate": "2099-01-15T10:00"},
+        {"@context": {"foaf": "http://xmlns.com/foaf/0.1/"}, "foaf:name": "Town", **event(), "foaf:startDate": "2001"},
+        {"@context": "https://schema.org", "type": ["Event"], "name": "Fair", "startDate": "2099-01-15T10:00"},
+    ],
+)  # fmt: skip
+def test_names_are_those_that_the_context_defines(content):
+    (fair,), unread = read(page(content), "schema.org")
+    assert (fair.value["title"], fair.value["datetime"], unread) == ("Fair", "2099-01-15T15:00:00Z", [])
+
+
+BASED = event(**{"@id": "fair"}, location={"@id": "hall"}, url="fair.html", organizer={"@id": "#town"})
+
+
+def test_addresses_are_joined_with_the_base_of_the_page():
+    hall, town = {"@id": "http://a.example/b/hall", "name": "Hall"}, {"@id": "http://a.example/b/#town", "name": "Town"}
+    content = page(BASED, hall, town).replace("<html>", "<html><head><base target=_top><base href=' /b/'></head>")
+    (fair,), unread = read(content, "schema.org")
+    assert [fair.value[name] for name in ("location", "event_url", "organizer")] == [
+        "Hall", "http://a.example/b/fair.html", "Town"
+    ]  # fmt: skip
+    assert unread == []
+    # Not with the base, as each page of the site may have this id
+    (fair,), _ = read(page(event(**{"@id": "#fair"})).replace("<body>", "<base href=/b/>"), "schema.org")
+    assert fair.uid == "p/http://a.example/x#fair"
+
+
+def test_addresses_are_joined_with_the_base_of_their_block():
+    based = {"@context": ["https://schema.org", {"@base": "https://b.example/c/"}], **BASED}
+    (fair,), _ = read(
+        page(based, {"@id": "https://b.example/c/hall", "name": "Hall"}, {"@id": "#town", "name": "Town"}), "schema.org"
+    )
+    assert [fair.value[name] for name in ("location", "event_url", "organizer")] == [
+        "Hall", "https://b.example/c/fair.html", "Town"
+    ]  # fmt: skip
+    assert fair.uid == "p/https://b.example/c/fair"
+
+
 def test_json_ld_in_its_expanded_form_is_read():
     site = "http://schema.org/"
     content = [{

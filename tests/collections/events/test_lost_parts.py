@@ -186,3 +186,15 @@ def test_the_texts_of_a_place_without_a_name_are_its_location(place, location):
     fields = {name: name for name in ("id", "title", "start")} | {"location": "hall|location"}
     (found,), unread = read(content, "json", fields=fields)
     assert (found.value["location"], unread) == (location, [])
+
+
+def test_addresses_are_joined_with_the_base_of_a_page_or_a_feed():
+    """A browser joins them with `base`, and `xml:base` is of an element and of all below it."""
+    html = '<head><base href="/b/"></head><ul><li><a href="x">2026-12-01</a></li></ul>'
+    (event,), unread = read(html, "html", items="li", fields={"title": "a", "start": "a", "url": "a@href"})
+    assert (event.value["event_url"], unread) == ("http://a.example/b/x", [])
+    entry = "<entry{}><title>A</title><updated>2026-12-01T10:00:00Z</updated><link{} href='x'/></entry>"
+    entries = entry.format("", "") + entry.format(" xml:base='http://c.example/'", " xml:base='d/'")
+    feed = f'<feed xmlns="http://www.w3.org/2005/Atom" xml:base="/f/">{entries}</feed>'
+    addresses = {event.value["event_url"] for event in read(feed, "feed")[0]}
+    assert addresses == {"http://a.example/f/x", "http://c.example/d/x"}

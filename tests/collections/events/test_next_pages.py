@@ -141,7 +141,7 @@ def test_the_next_page_of_json_is_an_address_or_unknown(following, expected):
     ("link", "expected"),
     [('<a class=n href="?p=2">', "http://a.example/x?p=2"), ('<li class=n><a href="?p=2">2</a></li>', "http://a.example/x?p=2"),
      ("<a class=n>", ""), ('<a class=n href="#">', ""), ('<a class=n href="javascript:void(0)">', ""), ("", ""),
-     ('<a class=n href="/x">', ""), ('<a class=n href="http://[x">', None)],
+     ('<a class=n href="/x">', ""), ('<base href="/b/"><a class=n href="?p=2">', "http://a.example/b/?p=2"), ('<a class=n href="http://[x">', None)],
 )  # fmt: skip
 def test_the_next_page_of_html_is_a_link_or_the_first_one_in_what_is_selected(link, expected):
     by = parser("html", next_page=".n")

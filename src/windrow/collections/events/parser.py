@@ -135,6 +135,7 @@ class SourceDocument(NamedTuple):
     calendar_zone: tzinfo | None = None  # for times without a zone, if the document names one
     has_unknown_zone: bool = False  # whether the document names a zone that is not known
     headers: Mapping[str, str] = {}  # of the response, when it is followed; the names are in lower case
+    base: str = ""  # the address with which relative ones are joined, if it is not `url`
 
 
 def describe_left_out(event_count: int, read_count: int, limit: str, *, is_complete: bool = True) -> str:

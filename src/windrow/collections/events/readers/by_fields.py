@@ -103,6 +103,7 @@ def build_event(
         is_day_after=is_day_after,
     )  # fmt: skip
     url = field("url")
+    url = join_url(document.base or document.url, url) if url else url
     extra = read_extra(document.rules.extra, lookup, lookup_json)
     extra = {name: decode_references(value) if isinstance(value, str) else value for name, value in extra.items()}
     if "title" in document.rules.html_fields:
@@ -123,7 +124,7 @@ def build_event(
     extra |= {name: note for name, note in notes.items() if note}
     return RawEvent(
         source_id, decode_references(title), start, text, end, description,
-        join_url(document.url, url) if url else url, status, location and decode_references(location), extra,
+        url, status, location and decode_references(location), extra,
         field("branch") or "", field("entity") or "",
     )  # fmt: skip
 

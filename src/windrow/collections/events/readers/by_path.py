@@ -35,6 +35,7 @@ from windrow.errors import StepError
 from windrow.formats import xml
 from windrow.formats.feed import build_feed_tree, count_hidden_entries
 from windrow.formats.text import replace_controls
+from windrow.formats.url import has_web_scheme
 from windrow.model import Limits
 from windrow.reasons import Reason
 
@@ -131,6 +132,7 @@ def read_html(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     """
     decoded, rules = decode_document(document), document.rules
     page, left_out = parse_counting(decoded.html)
+    document = document._replace(base=base_of(page, document.url))
     yield from count_faults(document, decoded)
     for excess in left_out:
         yield SkippedPart(Reason.TOO_LARGE, f"the page has {excess.cap.rule}; {excess.number} are left out")
@@ -164,7 +166,11 @@ def next_html_page(document: SourceDocument) -> str:
     script, as in a disabled link. Raise StepError if the address is not valid.
     """
     rule = document.rules.next_page
-    node = _select_first(html_tree(document).root, rule) if rule else None
+    if not rule:
+        return ""
+    page = html_tree(document)
+    document = document._replace(base=base_of(page, document.url))
+    node = _select_first(page.root, rule)
     if node is not None and not node.attributes.get("href"):
         node = _select_first(node, "a[href]")
     href = ((node.attributes.get("href") or "") if node is not None else "").strip()
@@ -172,10 +178,17 @@ def next_html_page(document: SourceDocument) -> str:
         not href
         or href.startswith("#")
         or href.lower().startswith("javascript:")
-        or join_url(document.url, href) == document.url
+        or join_url(document.base, href) == document.url
     ):
         return ""
     return next_address(document, href)
+
+
+def base_of(page: LexborHTMLParser, url: str) -> str:
+    """Return the address with which the relative addresses in a page are joined, from its element `base` or its own."""
+    element = page.css_first("base[href]")
+    base = join_url(url, (element.attributes["href"] or "").strip()) if element is not None else ""
+    return base if has_web_scheme(base) else url
 
 
 def html_tree(document: SourceDocument) -> LexborHTMLParser:
@@ -345,6 +358,8 @@ def _entry_text(entry: etree._Element, path: str) -> str | None:
         if name == "link" and href and child.get("rel", "alternate") != "alternate":
             continue
         text = href if name == "link" and href else _joined_text(child)
+        if name == "link" and child.base:  # `xml:base`
+            text = join_url(child.base, text.strip())
         if name == "guid" and path == "guid" and child.get("isPermaLink") == "false" and text.strip() == "":
             continue
         if text and text.strip():

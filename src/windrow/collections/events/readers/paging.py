@@ -128,7 +128,7 @@ def next_json_page(document: SourceDocument) -> str:
 
 def next_address(document: SourceDocument, address: str) -> str:
     """Resolve the address of the next page; raise StepError if it is not a web address, or is the document's own."""
-    url = join_url(document.url, address.strip())
+    url = join_url(document.base or document.url, address.strip())
     if not has_web_scheme(url) or url == document.url:
         raise StepError(
             f"the address of the next page, {address[:200]!r}, is not valid or is that of this page", Reason.BAD_ADDRESS

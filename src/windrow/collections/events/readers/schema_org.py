@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from functools import partial
 from itertools import chain
@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, TypeGuard
 from windrow.collections.events.documents import web_address
 from windrow.collections.events.parser import ITEM_LIST, RawEvent, SkippedPart, SourceDocument
 from windrow.collections.events.readers.by_fields import join_url, read_end, value_at_path
-from windrow.collections.events.readers.by_path import count_faults, decode_document
+from windrow.collections.events.readers.by_path import base_of, count_faults, decode_document
 from windrow.collections.events.readers.expressions import json_to_text, read_extra
 from windrow.collections.events.readers.field_times import span_of
 from windrow.collections.events.readers.html_text import decode_references
@@ -26,6 +26,7 @@ from windrow.collections.events.readers.repetitions import CUT_SERIES
 from windrow.collections.events.readers.schedules import ScheduleWindow, find_occurrences
 from windrow.collections.events.status_words import read_status
 from windrow.content.json_ld import decode_json_ld
+from windrow.content.linked_names import objects_in, types_of
 from windrow.content.tree import parse
 from windrow.contract import Request
 from windrow.errors import StepError
@@ -49,11 +50,11 @@ _STATUSES = {
 class _Blocks(NamedTuple):
     """The values in the blocks of JSON-LD of a page, and its objects by `@id`; those with one id are merged.
 
-    A relative id is joined with the address of the page, `url`, as JSON-LD says. `events` has, by `@id`, those events
-    that several objects describe in parts.
+    A relative id is joined with `base`, the address of the page or the one in its element `base`. `events` has, by
+    `@id`, those events that several objects describe in parts.
     """
 
-    url: str
+    base: str
     values: list[Any]
     objects: Mapping[str, Mapping[str, Any]]
     events: Mapping[str, dict[str, Any]]
@@ -61,13 +62,13 @@ class _Blocks(NamedTuple):
 
     def find_object(self, reference: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """Return the object to which a reference refers, or None if the page does not have it."""
-        return self.objects.get(_join_id(self.url, str(reference["@id"])))
+        return self.objects.get(_join_id(self.base, str(reference["@id"])))
 
     def find_whole_event(self, part: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return the event that an object describes only in part, or None if it is no such object."""
         part_id = part.get("@id")
         is_part = isinstance(part_id, str) and not _is_reference(part) and _is_event(part)
-        return self.events.get(_join_id(self.url, str(part_id))) if is_part else None
+        return self.events.get(_join_id(self.base, str(part_id))) if is_part else None
 
 
 def read_schema_org(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
@@ -75,6 +76,7 @@ def read_schema_org(document: SourceDocument) -> Iterator[RawEvent | SkippedPart
     decoded = decode_document(document)
     yield from count_faults(document, decoded)
     blocks = _read_blocks(document.url, decoded.html)
+    document = document._replace(base=blocks.base)
     yield from blocks.faults
     for written_event in _find_events(blocks):
         event = _follow_references(written_event, blocks)
@@ -89,8 +91,10 @@ def _read_blocks(url: str, html: str) -> _Blocks:
     objects: dict[str, dict[str, Any]] = {}
     event_parts: dict[str, list[Mapping[str, Any]]] = {}
     events: dict[str, dict[str, Any]] = {}
-    blocks = _Blocks(url, [], objects, events, [])
-    for script in parse(html).css("script[type]"):
+    page = parse(html)
+    base = base_of(page, url)
+    blocks = _Blocks(base, [], objects, events, [])
+    for script in page.css("script[type]"):
         if (script.attributes.get("type") or "").partition(";")[0].strip().lower() != "application/ld+json":
             continue
         values, is_whole = decode_json_ld(script.text())
@@ -98,44 +102,18 @@ def _read_blocks(url: str, html: str) -> _Blocks:
             message = "a block of JSON-LD with a startDate is not valid JSON"
             blocks.faults.append(SkippedPart(Reason.NOT_WELL_FORMED, message))
         blocks.values.extend(values)
-    _use_plain_names(blocks.values)
-    for node in _objects_in(blocks.values):
+    for node in objects_in(blocks.values):
         node_id = node.get("@id")
         if isinstance(node_id, str) and not _is_reference(node):
-            merged = objects.setdefault(_join_id(url, node_id), {})
+            merged = objects.setdefault(_join_id(base, node_id), {})
             for name, value in node.items():
                 merged.setdefault(name, value)
             if _is_event(node) or "@type" not in node:
-                event_parts.setdefault(_join_id(url, node_id), []).append(node)
+                event_parts.setdefault(_join_id(base, node_id), []).append(node)
     for event_id, parts in event_parts.items():
         if len(parts) > 1 and any(map(_is_event, parts)) and (event := _merge_parts(parts)):
             events[event_id] = event
     return blocks
-
-
-def _use_plain_names(values: list[Any]) -> None:
-    """Rename, in place, what JSON-LD may also write as `schema:name`, `https://schema.org/name`, or `type` for `@type`.
-
-    A prefix is that of schema.org if it is `schema` or that of the type of an event.
-    """
-    prefixes = {"schema"}
-    for node in _objects_in(values):
-        if isinstance(node.get("type"), str) and "@type" not in node:  # as in the context of schema.org itself
-            _rename(node, lambda name: f"@{name}" if name in {"type", "id"} else name)
-        if _is_event(node):
-            prefixes |= {name.rpartition(":")[0] for name in _types(node) if _PREFIXED_NAME.fullmatch(name)}
-    prefix_pattern = "|".join(map(re.escape, sorted(prefixes)))
-    long_name = re.compile(rf"(?:https?://(?:www\.)?schema\.org/|(?:{prefix_pattern}):)(\w+)")
-    for node in _objects_in(values):
-        if any(":" in name for name in node):
-            _rename(node, lambda name: match[1] if (match := long_name.fullmatch(name)) else name)
-
-
-def _rename(node: dict[str, Any], plain_name: Callable[[str], str]) -> None:
-    members = list(node.items())
-    node.clear()
-    for name, value in members:
-        node.setdefault(plain_name(name), value)
 
 
 def _merge_parts(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -158,21 +136,9 @@ def _merge_parts(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _join_id(url: str, node_id: str) -> str:
+def _join_id(base: str, node_id: str) -> str:
     """Return the `@id` of an object as an absolute address, unless it is a blank node or is not valid."""
-    return node_id if node_id.startswith("_:") else join_url(url, node_id) or node_id
-
-
-def _objects_in(tree: Any) -> Iterator[dict[str, Any]]:
-    """Yield all objects of a JSON value in their order, however deep they are."""
-    pending = [tree]  # the next one is last
-    while pending:
-        part = pending.pop()
-        if isinstance(part, dict):
-            yield part
-            pending += reversed(part.values())
-        elif isinstance(part, list):
-            pending += reversed(part)
+    return node_id if node_id.startswith("_:") else join_url(base, node_id) or node_id
 
 
 def _is_reference(value: Any) -> TypeGuard[dict[str, Any]]:
@@ -216,26 +182,21 @@ def _listed_addresses(document: SourceDocument) -> list[str]:
         return []
     blocks, own_page = _read_blocks(document.url, decode_document(document).html), document.url.partition("#")[0]
     addresses: dict[str, None] = {}
-    for node in _objects_in(blocks.values):
+    for node in objects_in(blocks.values):
         entries = node.get(ITEM_LIST) if "ItemList" in _type_names(node) else None
         for entry in entries if isinstance(entries, list) else [entries] if entries else []:
             item = entry.get("item", entry) if isinstance(entry, dict) else entry
             if isinstance(item, dict):
                 is_read = blocks.find_object(item) is not None if _is_reference(item) else _is_named_event(item)
                 item = None if is_read else item.get("url") or item.get("@id")
-            url = join_url(document.url, item.strip()) if isinstance(item, str) else None
+            url = join_url(blocks.base, item.strip()) if isinstance(item, str) else None
             if url is not None and url.partition("#")[0] != own_page:
                 addresses[url] = None
     return list(addresses)
 
 
-def _types(node: Mapping[str, Any]) -> list[str]:
-    types = node.get("@type")
-    return [types] if isinstance(types, str) else list(map(str, types)) if isinstance(types, list) else []
-
-
 def _type_names(node: Mapping[str, Any]) -> list[str]:
-    return [name.rpartition("/")[2].rpartition(":")[2] for name in _types(node)]
+    return [name.rpartition("/")[2].rpartition(":")[2] for name in types_of(node)]
 
 
 def _is_event(node: Mapping[str, Any]) -> bool:
@@ -320,13 +281,13 @@ def _read_schema_org_event(document: SourceDocument, event: dict[str, Any]) -> R
     # A blank node has another number in each document (JSON-LD 1.1, section 3.5).
     node_id = "" if field("@id").startswith("_:") else field("@id")
     title, text, source_id = field("name"), json.dumps(event, ensure_ascii=False), node_id or field("identifier")
-    if source_id.startswith("#"):  # each page may have the same
+    if source_id.startswith("#"):  # each page may have the same, also where they have one `base`
         source_id = join_url(document.url, source_id)
     span = span_of(document, field("startDate"))
     if span is None:
         message = f"{title[:80]!r} has no start that can be read: {field('startDate')[:60]!r}"
         return SkippedPart(Reason.INCOMPLETE_RECORD, message, source_id)
-    url = join_url(document.url, field("url")) if field("url") else ""
+    url = join_url(document.base, field("url")) if field("url") else ""
     lookup_json = partial(value_at_path, event)
     extra = read_extra(document.rules.extra, lambda path: json_to_text(lookup_json(path)), lookup_json)
     for name, key in (
@@ -350,7 +311,7 @@ def _read_schema_org_event(document: SourceDocument, event: dict[str, Any]) -> R
         extra["end_note"] = end_note
     return RawEvent(
         source_id, title, span.start, text, end, field("description"),
-        web_address(url), status, _location_text(document.url, event.get("location")), extra,
+        web_address(url), status, _location_text(document.base, event.get("location")), extra,
     )  # fmt: skip
 
 
