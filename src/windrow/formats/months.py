@@ -36,7 +36,7 @@ _NAMES = (
     feabhra chwefror chwef otsaila otsailaren otsailak
     φεβρουάριος φεβρουαρίου φεβ февруари фев фебруари фебруар фебруара феб февраль февраля февр лютий лютого лют люты
     лютага""",
-    """march mar märz maerz mrz mäerz maart mrt marts mars
+    """march mar märz mär maerz mrz mäerz maart mrt marts mars
     marzo març março martie
     březen března bře marec marca marzec mart marta ožujak ožujka ožu
     kovas kovo kov martā märts maaliskuu maaliskuuta maalis március márc marzu márta mawrth martxoa martxoaren
@@ -99,7 +99,7 @@ _NAMES = (
     prosinec prosince decembra grudzień grudnia gru prosinac prosinca decembar
     gruodis gruodžio gruod decembris decembrī detsember dets joulukuu joulukuuta joulu dhjetor dhj diċembru aralık
     aralik ara nollaig rhagfyr rhag abendua abenduaren abenduak
-    δεκέμβριος δεκεμβρίου δεκ декември дек декембри декембар декембра декабрь декабря грудень грудня груд снежань
+    δεκέμβριος δεκεμβρίου δεκ декември дек декембри децембар децембра дец декабрь декабря грудень грудня груд снежань
     снежня""",
 )  # fmt: skip
 

@@ -49,6 +49,8 @@ _ZONE = (
 _TO = r"(?:-|\u2013|\u2014|to|bis|tot|until|till|\u00e0|a|al|alle|hasta)"
 _HOUR_UNIT = r"(?:\s?(?:uhr|uur|hrs?\b|hours\b|h\b))?"
 _NO_END = r"(?![\d:.]|\s?(?:[ap]\.?\s?m\b|[ap]\b|h|uhr|uur|noon))"
+_HOUR_WORD = r"(?:kl|klo|godz|ore|ora|saat|\u03ce\u03c1\u03b1|plkst)"
+"""Matches a word before an hour in languages that write hours up to 24."""
 _CLOCK_TIME = re.compile(
     r"(?<![\d/.:])(?<!\d\s[:.])(?:"
     # on the twelve-hour clock, or a range of two such hours
@@ -68,6 +70,9 @@ _CLOCK_TIME = re.compile(
     # 1800, 1800-1930
     r"|(?P<hour_digits>[01]\d|2[0-4])(?P<minute_digits>[0-5]\d)(?![\d.:/]|-\D)"
     r"(?:\s?[-\u2013]\s?(?P<end_digits>(?:[01]\d|2[0-4])[0-5]\d)\b)?"
+    # kl 18, godz. 18-20
+    rf"|(?<![\w]){_HOUR_WORD}\.?\s?(?P<hour_word>[01]?\d|2[0-4])(?!\d)(?!\s?[:.hu]\s?\d|\s?(?:[ap]\.?\s?m\b|h\b|uhr|\d))"
+    rf"(?:\s*{_TO}\s*(?P<end_word>[01]?\d|2[0-4])(?!\d){_NO_END})?"
     rf"){_ZONE}",
     re.IGNORECASE | re.ASCII,
 )
@@ -93,13 +98,25 @@ _WEEKDAYS = (
     r"|lunes|martes|mi\u00e9rcoles|jueves|viernes|s\u00e1bado|domingo|(?:segunda|ter\u00e7a|quarta|quinta|sexta)(?:-feira)?"
     r"|luned\u00ec|marted\u00ec|mercoled\u00ec|gioved\u00ec|venerd\u00ec|sabato|domenica"
     r"|maandag|dinsdag|woensdag|donderdag|vrijdag|zaterdag|zondag|ma|wo|vr|za|zo"
+    r"|poniedzia\u0142ek|wtorek|\u015broda|czwartek|pi\u0105tek|sobota|niedziela"
+    r"|pond\u011bl\u00ed|\u00fater\u00fd|st\u0159eda|\u010dtvrtek|p\u00e1tek|ned\u011ble|pondelok|utorok|streda|\u0161tvrtok|piatok|nede\u013ea"
+    r"|ponedeljek|torek|sreda|\u010detrtek|petek|nedelja|pone(?:dje|de)ljak|utorak|srijeda|\u010detvrtak|petak|subota|nedjelja"
+    r"|maanantai(?:na)?|tiistai(?:na)?|keskiviikko(?:na)?|torstai(?:na)?|perjantai(?:na)?|lauantai(?:na)?|sunnuntai(?:na)?"
+    r"|esmasp\u00e4ev|teisip\u00e4ev|kolmap\u00e4ev|neljap\u00e4ev|reede|laup\u00e4ev|p\u00fchap\u00e4ev"
+    r"|h\u00e9tf\u0151|kedd|szerda|cs\u00fct\u00f6rt\u00f6k|p\u00e9ntek|szombat|vas\u00e1rnap"
+    r"|luni|mar\u021bi|miercuri|joi|vineri|s\u00e2mb\u0103t\u0103|duminic\u0103"
+    r"|pazartesi|sal\u0131|\u00e7ar\u015famba|per\u015fembe|cuma|cumartesi|pazar"
+    r"|понедельник|вторник|среда|четверг|пятница|суббота|воскресенье"
+    r"|понеділок|вівторок|середа|четвер|п[\u2019\u02bc']ятниця|субота|неділя"
+    r"|понедељак|уторак|четвртак|петак|недеља|понеделник|сряда|четвъртък|петък|събота|неделя"
+    r"|δευτέρα|τρίτη|τετάρτη|πέμπτη|παρασκευή|σάββατο|κυριακή"
     r"|m\u00e5ndag|tisdag|onsdag|torsdag|fredag|l\u00f6rdag|s\u00f6ndag|mandag|tirsdag|l\u00f8rdag|s\u00f8ndag"
 )
 _FILLER = re.compile(
     rf"\b(?:{_WEEKDAYS}|at|on|the|of|from|beginning|begins|starting|starts|start|when|date|time|day|local"
     r"|all[ -]?day|tba|tbd|(?:to be (?:announced|determined|confirmed))|sharp"
     r"|um|ab|von|den|der|dem|beginn|ganzt\u00e4gig|le|\u00e0|d\u00e8s|\u00e0 partir de|de|del|el|a las|dia|\u00e0s"
-    r"|il|ore|ora|locale|alle|dalle|om|van|vanaf|kl|klo|godz)\b|[\s,;|@()\[\]_.:/\u2013\u2014-]",
+    r"|il|ore|ora|locale|alle|dalle|om|van|vanaf|horas|kl|klo|godz|saat|\u03ce\u03c1\u03b1|plkst|od|u|v|o|\u0432|\u043e|\u0443)\b|[\s,;|@()\[\]_.:/\u2013\u2014-]",
     re.IGNORECASE,
 )
 """Matches a word or a mark that a text may have besides its date and time, because it does not change their meaning."""
@@ -266,14 +283,15 @@ def _read_time_of_day(time: re.Match[str]) -> TimeRange | None:
     zone = (fields["offset"] or fields["zone"] or "").strip()
     if fields["meridiem"]:
         return _read_twelve_hours(fields, zone)
-    hour = int(fields["hour_24"] or fields["hour_digits"])
+    hour = int(fields["hour_24"] or fields["hour_digits"] or fields["hour_word"])
     minute_names = (name for name in fields if name.startswith("minute_") and name != "minute_from" and fields[name])
     minute = next((fields[name] for name in minute_names), "0")
     time_of_day = TimeOfDay(hour, int(minute), int(fields["second_24"] or 0), zone)
     if fields["from_24"]:
         start = TimeOfDay(int(fields["from_24"]), int(fields["minute_from"] or 0), 0, zone)
         return TimeRange(start, time_of_day) if _is_range(start, time_of_day) else None
-    end_digits = fields["end_digits"] or (f"{fields['end']:0>2}00" if fields["end"] else "")
+    end_hour = fields["end"] or fields["end_word"]
+    end_digits = fields["end_digits"] or (f"{end_hour:0>2}00" if end_hour else "")
     if not end_digits:
         return TimeRange(time_of_day)
     end = TimeOfDay(int(end_digits[:2]), int(end_digits[2:]), 0, zone)

@@ -16,12 +16,14 @@ RANGES = [
     ("December 30, 2026 - January 2, 2027", "2026-12-30", "2027-01-02"),
     ("Thursday, December 3 - Saturday, December 5, 2026", "2026-12-03", "2026-12-05"),
     ("2026-12-03 to 2026-12-05", "2026-12-03", "2026-12-05"), ("2026-12-03/2026-12-05", "2026-12-03", "2026-12-05"),
+    ("del 3 al 5 de diciembre de 2026", "2026-12-03", "2026-12-05"), ("de 3 a 5 de dezembro de 2026", "2026-12-03", "2026-12-05"),
+    ("Del jueves 30 de diciembre al 2 de enero del 2027", "2026-12-30", "2027-01-02"),
     ("13.12.2026 - 15.12.2026", "2026-12-13", "2026-12-15"),
 ]  # fmt: skip
 UNREADABLE = [
     "December 5-3, 2026", "3-5 December 2026, 10:00", "December 30, 2026 - January 2, 2027, 10 am",
     "3-5 December 2026, 10:00 - 12:00", "Meeting: 3-5 December 2026, 10:00", "3-5 December 2026, 10:00:00 Uhr",
-    "3.-5. listopada 2026", "December 30 - Foo 2, 2027", "Thursday December 31 - 40, 2026",
+    "3 al 5 de diciembre de 2026, 10:00", "3.-5. listopada 2026", "December 30 - Foo 2, 2027", "Thursday December 31 - 40, 2026",
 ]  # fmt: skip
 RANGES_OF_TIMES = [
     ("5 December 2026, 10:00 - 12:00", "2026-12-05T15:00:00Z", "2026-12-05T17:00:00Z"),

@@ -48,6 +48,9 @@ Nov 24, 2026 18:00-20|Nov 24, 2026 6 PM Eastern Time (US & Canada)|Nov 24, 2026 
 24.11.2026 18-2 Uhr|24.11.2026 18.00-2.00 Uhr|24.11.2026 18 Uhr bis 2 Uhr|24.11.2026 18:00 - 02:00|24.11.2026 18h00 - 2h00
 24.11.2026 zwischen 18 und 2 Uhr|24.11.2026 18-18 Uhr|24.11.2026 18:00 - 18:00|Nov 24, 2026 6 PM - 2 AM|Nov 24, 2026 6 pm - 6 pm
 2026-11-24T18:00/2026-11-24T20:00|Tue Nov 24 2026 18:00:00 GMT-0500 (Eastern Standard Time)|2026-11-24 18:00:00 -0500 EST
+den 24 november 2026 kl 18|tisdag den 24 november 2026 kl. 18-20|kl 18-20.30, 24 november 2026|24. marraskuuta 2026 klo 18
+gioved\u00ec 24 novembre 2026 ore 18|24 noiembrie 2026, ora 18:00|24. listopadu 2026 v 18:00|wtorek, 24 nov 2026, od godz. 18
+24 Kas\u0131m 2026 saat 18|24. \u043d\u043e\u0432\u0435\u043c\u0431\u0430\u0440 2026. \u0443 18:00|24 \u043d\u043e\u044f\u0431\u0440\u044f 2026 \u0433. \u0432 18:00|martes 24 de noviembre de 2026 a las 18:00 horas
 \uff12\uff10\uff12\uff16-11-24 18:00|Nov 24, 2026, when: 6 PM sharp|Nov 24, 2026 between 6 PM and 8 PM
 """.strip().replace("\n", "|").split("|")  # fmt: skip
 
@@ -65,7 +68,8 @@ REFUSED = """
 November 24, 2026 6 o'clock|November 24, 2026 midnight|November 24, 2026 25:00|November 24, 2026 18:75|Nov 24, 2026 18:00 XYT
 Nov 24, 2026 18:00 IST|Nov 24, 2026 18:00 Europe/Olympus|Nov 24, 2026 22:00-02:00|Nov 24, 2026 6 pm, 7 pm, 8 pm
 Nov 24, 2026 5 pm ET, 2 pm PT|Nov 24, 2026 18:00 +2500|3/4/2026 18:00|18:00|24.11. 18:00|November 24 18:00|soon
-Nov 24, 2026 18 : 00|November 31, 2026 18:00|24-Nov-26 18:00|Nov 24, 2026 24:30
+24 november 2026 kl 25|24 november 2026 kl 181|24 november 2026 kl 18 och 20|24 november 2026 kl 20-18|24 november 2026 kl 18-20 sal 3
+24 de noviembre de 2026 a las 7|Nov 24, 2026 18 : 00|November 31, 2026 18:00|24-Nov-26 18:00|Nov 24, 2026 24:30
 November 24, 2026, Room 2.10|November 24, 2026, for 2 hours|Nov 24, 2026 6 pm at City Hall|Nov 24, 2026 6 PM Zoom/Teams
 Nov 24, 2026 doors 6 pm, show 7 pm|Nov 24, 2026 10 am and 2 pm|18h00 et 20h00, 24/11/2026|Nov 24, 2026 at 7|Nov 24, 2026, 9-5|24.11.2026 um 18
 November 24, 2026 from 9 to 11|Nov 24, 2026 6:30 in the evening|Nov 24, 2026 half past six|Nov 24, 2026 after the session|Nov 24, 2026 7ish PM

@@ -8,9 +8,11 @@ from typing import NamedTuple
 
 from windrow.formats.moment import read_page_time
 
-_BETWEEN = r"\s*(?:-|\u2013|\u2014|/|\b(?:to|through|thru|until|till|and|bis|und|al|au|tot)\b|&)\s*"
-_WEEKDAY = r"(?:[^\W\d_]{2,12}\.?,?\s+)?"
+_BETWEEN = r"\s*(?:-|\u2013|\u2014|/|\b(?:to|through|thru|until|till|and|bis|und|al|a|au|tot)\b|&)\s*"
+_WEEKDAY = r"(?:[^\W\d_]{2,12}\.?,?\s+){0,2}"
 _MONTH = r"[^\W\d_]{3,12}\.?"
+_OF = r"\s+(?:del?\s+)?"
+"""Matches what is before a month and a year after a day: `5 de marzo de 2026`."""
 _DAY = r"\d{1,2}(?:st|nd|rd|th|\.)?"
 _NUMERIC_DAY = r"\d{4}-\d\d-\d\d|\d{1,2}[/.]\d{1,2}[/.]\d{4}"
 _MONTH_FIRST = re.compile(
@@ -18,8 +20,8 @@ _MONTH_FIRST = re.compile(
     rf"(?:{_WEEKDAY}(?P<last_month>{_MONTH})\s+)?(?P<last_day>{_DAY}),?\s+(?P<last_year>\d{{4}})"
 )
 _DAY_FIRST = re.compile(
-    rf"{_WEEKDAY}(?P<day>{_DAY})(?:\s+(?P<month>{_MONTH}))?(?:,?\s+(?P<year>\d{{4}}))?{_BETWEEN}"
-    rf"{_WEEKDAY}(?P<last_day>{_DAY})\s+(?P<last_month>{_MONTH}),?\s+(?P<last_year>\d{{4}})"
+    rf"{_WEEKDAY}(?P<day>{_DAY})(?:{_OF}(?P<month>{_MONTH}))?(?:,?{_OF}(?P<year>\d{{4}}))?{_BETWEEN}"
+    rf"{_WEEKDAY}(?P<last_day>{_DAY}){_OF}(?P<last_month>{_MONTH}),?{_OF}(?P<last_year>\d{{4}})"
 )
 _NUMERIC = re.compile(rf"({_NUMERIC_DAY}){_BETWEEN}({_NUMERIC_DAY})")
 _NUMERIC_PART = re.compile(
@@ -28,7 +30,7 @@ _NUMERIC_PART = re.compile(
 )
 _LISTED = re.compile(r"&|\b(?:and|und)\b")
 _RANGE_WITHIN = re.compile(
-    rf"(?<![\d:.])\b{_DAY}{_BETWEEN}{_WEEKDAY}{_DAY}\s+{_MONTH},?\s+\d{{4}}|\d{{4}}{_BETWEEN}{_WEEKDAY}{_MONTH}\s+{_DAY},?\s+\d{{4}}"
+    rf"(?<![\d:.])\b{_DAY}{_BETWEEN}{_WEEKDAY}{_DAY}{_OF}{_MONTH},?{_OF}\d{{4}}|\d{{4}}{_BETWEEN}{_WEEKDAY}{_MONTH}\s+{_DAY},?\s+\d{{4}}"
     rf"|\b{_MONTH}\s+{_DAY}{_BETWEEN}{_WEEKDAY}{_MONTH}\s+{_DAY},?\s+\d{{4}}"
 )
 
