@@ -60,6 +60,28 @@ def test_documents_that_others_removed_are_written_again_and_counted(tmp_path, o
         assert WRITTEN_AGAIN not in run_later(workspace)
 
 
+def test_a_database_that_is_deleted_alone_is_filled_again(tmp_path):
+    folder = tmp_path / "couchdb"
+    folder.mkdir()
+    with (
+        couchdb(folder) as (url, secret), serving() as site,
+        workspace_on_couchdb(tmp_path, url, secret, f"{site.url}/a.ics") as workspace,
+    ):  # fmt: skip
+        for number in range(3):
+            site.put("/a.ics", calendar(event("a@x", f":2099011{number}T150000Z"), event("b@x", ":20990116T150000Z")))
+            run_later(workspace)
+        before = (events(workspace), logs(workspace))
+        assert len(before[1]) == 3
+        with open_databases(workspace) as databases:
+            names = (databases.log, databases.events)
+        for name, count in zip(names, (3, 2), strict=True):
+            with open_databases(workspace) as databases:
+                databases.store._request("DELETE", f"/{name}", good=(200, 202))
+            assert f"0 events new, 0 changed, 1 log; {count} documents {WRITTEN_AGAIN}" in run_later(workspace)
+            assert events(workspace) == before[0]
+            assert [log for log in logs(workspace) if log["session"] <= before[1][-1]["session"]] == before[1]
+
+
 @pytest.mark.parametrize("losing", [False, True])
 def test_revisions_that_a_replication_left_in_conflict_are_removed(tmp_path, losing):
     with harvested(tmp_path, True) as workspace:

@@ -138,30 +138,6 @@ def test_a_document_that_the_server_refuses_stops_no_other_and_is_reported_until
         assert run(workspace).failed == 0
 
 
-def test_a_database_that_is_deleted_alone_is_filled_again(tmp_path):
-    folder = tmp_path / "couchdb"
-    folder.mkdir()
-    with (
-        couchdb(folder) as (url, secret), serving() as site,
-        workspace_on_couchdb(tmp_path, url, secret, f"{site.url}/a.ics") as workspace,
-    ):  # fmt: skip
-        for number in range(3):
-            site.put("/a.ics", calendar(event("a@x", f":2099011{number}T150000Z"), event("b@x", ":20990116T150000Z")))
-            run(workspace)
-            pass_time(1.05)
-        before = (events(workspace), logs(workspace))
-        assert len(before[1]) == 3
-        with open_databases(workspace) as databases:
-            names = (databases.log, databases.events)
-        for name in names:
-            with open_databases(workspace) as databases:
-                databases.store._request("DELETE", f"/{name}", good=(200, 202))
-            run(workspace)
-            pass_time(1.05)
-            assert events(workspace) == before[0]
-            assert [log for log in logs(workspace) if log["session"] <= before[1][-1]["session"]] == before[1]
-
-
 def test_a_password_is_not_sent_unencrypted_beyond_this_machine_unless_the_setting_allows_it(tmp_path, monkeypatch):
     opened = []
     monkeypatch.setattr(databases_module, "CouchDocuments", lambda url, *_: opened.append(url))

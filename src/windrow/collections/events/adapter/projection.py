@@ -79,7 +79,7 @@ class EventProjection:
     def _write_all(self, pulse: Callable[[], bool]) -> None:
         if foreign := describe_foreign(self._store, self._records):
             raise StoreError(f"the documents were made from other records: {foreign}", hint=FOREIGN_DOCUMENTS_HINT)
-        (checkpoint, _), last_attempt = self._store.checkpoints(), self._records.checkpoint()
+        (checkpoint, written_until), last_attempt = self._store.checkpoints(), self._records.checkpoint()
         # None unless all documents are written and others removed
         event_ids: set[str] | None = set() if checkpoint == 0 else None
         log_ids: set[str] | None = set() if checkpoint == 0 else None
@@ -87,13 +87,19 @@ class EventProjection:
         changed_events, changed_logs = map(self._changed_by_others, names) if checkpoint else (set(), set())
         refused = self._records.refused_documents()
         refused_uids = [document.key for document in refused if document.key]
-        changed_uids = self._records.changed_keys((checkpoint + 1, last_attempt))
-        for uids in _chunks(list(dict.fromkeys((*refused_uids, *changed_uids))), PAGE_SIZE):
-            self._write_events(uids, event_ids)
-            if not pulse():
-                return
+        # If one of the databases was deleted, documents up to the checkpoint of the other one were written before.
+        lost_until = 0 if checkpoint else written_until
+        changed_from = max(checkpoint, lost_until) + 1
+        changed_uids = dict.fromkeys((*refused_uids, *self._records.changed_keys((changed_from, last_attempt))))
+        lost_uids = self._records.changed_keys((1, lost_until))
+        uids_by_kinds = {_RESTORED: [uid for uid in lost_uids if uid not in changed_uids], _DERIVED: [*changed_uids]}
+        for kinds, uids_of_kinds in uids_by_kinds.items():
+            for uids in _chunks(uids_of_kinds, PAGE_SIZE):
+                self._write_events(uids, event_ids, kinds=kinds)
+                if not pulse():
+                    return
         refused_attempts = [document.attempt for document in refused if not document.key]
-        if not self._logs.write(checkpoint, last_attempt, log_ids, pulse, refused_attempts):
+        if not self._logs.write(checkpoint, last_attempt, log_ids, pulse, refused_attempts, lost_until=lost_until):
             return
         if event_ids is not None and log_ids is not None:
             self._remove_stale(self._databases.events, event_ids, _EVENT_KEYS)

@@ -74,15 +74,19 @@ class RunLogs:
 
     def write(
         self, checkpoint: int, last_attempt: int, log_ids: set[str] | None, pulse: Callable[[], bool],
-        late_attempts: Sequence[int] = (),
+        late_attempts: Sequence[int] = (), *, lost_until: int = 0,
     ) -> bool:  # fmt: skip
         """Write the logs of the runs that `_sessions` selects; return False if `pulse` stopped the writing.
 
-        The ids of the logs are added to `log_ids`, unless it is None.
+        The ids of the logs are added to `log_ids`, unless it is None. Logs of sessions up to the attempt `lost_until`
+        were written before, to a database that was deleted since.
         """
         for runs in self._sessions(checkpoint, last_attempt, late_attempts):
+            was_written = max((run.first_number for run in runs), default=0) <= lost_until
             for run in self._parser_runs(runs):
-                self.written += self.write_log(run, log_ids)
+                number = self.write_log(run, log_ids)
+                self.restored += number * was_written
+                self.written += number * (not was_written)
             if not pulse():
                 return False
         return True
