@@ -255,3 +255,22 @@ def test_the_events_on_the_listed_pages_are_read(tmp_path):
         Windrow(tmp_path).run()
         assert sorted(site.asked) == ["/", "/events/1", "/events/2", "/robots.txt"]
     assert [found["title"] for found in events(load(tmp_path, environ={}))] == ["First"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "end", "note"),
+    [
+        ({"duration": "PT2H30M"}, "2099-01-15T17:30:00Z", None), ({"duration": "P1D"}, "2099-01-16T15:00:00Z", None),
+        ({"duration": "two hours"}, "", "the source writes: two hours"),
+        ({"duration": "PT2H", "startDate": "2099-01-15"}, "", "the source writes: PT2H"),
+        ({"duration": "PT2H", "endDate": "2099-01-15T11:00"}, "2099-01-15T16:00:00Z", None),
+    ],
+)  # fmt: skip
+def test_a_duration_gives_the_end(fields, end, note):
+    (fair,), _ = read(page(event(**fields)), "schema.org")
+    assert (fair.value["end_datetime"], fair.value.get("end_note")) == (end, note)
+
+
+def test_a_status_may_end_with_a_slash_and_an_address_begin_with_www():
+    (fair,), _ = read(page(event(eventStatus="http://schema.org/EventPostponed/", url="www.b.example/1")), "schema.org")
+    assert (fair.value["status"], fair.value["event_url"]) == ("postponed", "http://www.b.example/1")

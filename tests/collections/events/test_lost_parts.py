@@ -198,3 +198,30 @@ def test_addresses_are_joined_with_the_base_of_a_page_or_a_feed():
     feed = f'<feed xmlns="http://www.w3.org/2005/Atom" xml:base="/f/">{entries}</feed>'
     addresses = {event.value["event_url"] for event in read(feed, "feed")[0]}
     assert addresses == {"http://a.example/f/x", "http://c.example/d/x"}
+
+
+@pytest.mark.parametrize(
+    ("written", "address"),
+    [
+        (["/a", "http://b.example/"], "http://a.example/a"), ("www.b.example/1", "http://www.b.example/1"),
+        ("/Doe, John.pdf", "http://a.example/Doe, John.pdf"),
+    ],
+)  # fmt: skip
+def test_of_several_addresses_the_first_is_that_of_the_event(written, address):
+    """They were joined to one address that nobody has."""
+    content = json.dumps([{"t": "A", "s": "2026-12-01", "u": written}])
+    (event,), _ = read(content, "json", fields={"title": "t", "start": "s", "url": "u"})
+    assert event.value["event_url"] == address
+
+
+def test_a_day_is_no_end_of_a_time_also_in_a_range():
+    """The event ended at midnight UTC, which may be before its start."""
+    content = json.dumps([{"t": "A", "s": "Dec 1, 2026 6 PM - Dec 2, 2026"}])
+    (event,), _ = read(content, "json", fields={"title": "t", "start": "s"})
+    assert (event.value["end_datetime"], event.value["end_note"]) == ("", "the source writes: 2026-12-02")
+
+
+def test_xml_base_is_that_of_the_addresses_of_an_element():
+    content = '<r><e xml:base="http://c.example/d/"><t>A</t><s>2026-12-01</s><u>x</u></e></r>'
+    (event,), _ = read(content, "xml", items="e", fields={"title": "t", "start": "s", "url": "u"})
+    assert event.value["event_url"] == "http://c.example/d/x"

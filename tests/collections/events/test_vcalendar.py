@@ -73,14 +73,14 @@ def test_the_zone_of_a_vcalendar_is_used_or_noted(head, start, note):
 def test_each_value_is_decoded_by_its_own_charset():
     """One that names none has the charset that the server states, or else the first of the file."""
     properties = [
-        "SUMMARY;CHARSET=ISO-8859-1:Stra\u00dfe".encode("latin1"), "DESCRIPTION;CHARSET=UTF-8:Stra\u00dfe\r\n n".encode(),
+        "SUMMARY;CHARSET=ISO-8859-1:Stra\u00dfe".encode("latin1"), "DESCRIPTION;CHARSET=UTF-8:Stra\u00dfe\r\n ab".encode(),
         "LOCATION;CHARSET=koi8-r:\u041c\u0438\u0440".encode("koi8-r"), "CATEGORIES:K\u00f6ln".encode("latin1"),
     ]  # fmt: skip
     for media in ("text/x-vcalendar", "text/x-vcalendar; charset=iso-8859-1"):
         (event,), unread = read(HEAD.encode() + b"\r\n".join(properties) + END.encode(), "icalendar", media=media)
         value = event.value
         assert (value["title"], value["description"], value["location"], value["categories"], unread) == (
-            "Stra\u00dfe", "Stra\u00dfen", "\u041c\u0438\u0440", ["K\u00f6ln"], [],
+            "Stra\u00dfe", "Stra\u00dfe ab", "\u041c\u0438\u0440", ["K\u00f6ln"], [],
         )  # fmt: skip
 
 
@@ -150,3 +150,26 @@ def test_excluded_days_are_separated_by_semicolons():
 def test_a_repetition_whose_original_start_cannot_be_read_has_a_note():
     (event,), _ = read(HEAD + "SUMMARY:A\r\nRECURRENCE-ID:tomorrow" + END, "icalendar")
     assert event.value["text_note"].startswith("1 line cannot be read: ")
+
+
+@pytest.mark.parametrize(
+    ("version", "written", "description"),
+    [
+        ("1.0", "This is a\r\n very long\r\n text", "This is a very long text"),
+        ("1.0", "x" * 63 + "\r\n yz", "x" * 63 + "yz"), ("2.0", "This is a\r\n very long", "This is avery long"),
+    ],
+)  # fmt: skip
+def test_a_fold_is_a_space_unless_it_is_at_75_characters(version, written, description):
+    content = HEAD.replace("VERSION:1.0", f"VERSION:{version}") + f"DESCRIPTION:{written}" + END
+    (event,), _ = read(content, "icalendar")
+    assert event.value["description"] == description
+
+
+def test_a_space_behind_the_name_of_a_rule_or_a_time_and_empty_dates_are_no_harm():
+    lines = "SUMMARY:A\r\nRRULE: FREQ=DAILY; COUNT=3\r\nEXDATE:\r\nRDATE;VALUE=DATE:\r\nURL:www.b.example/1"
+    events, unread = read(HEAD + lines + END, "icalendar")
+    assert [(event.value["title"], event.value["datetime"][8:10]) for event in events] == [
+        ("A", day) for day in ("24", "25", "26")
+    ]
+    assert {event.value["event_url"] for event in events} == {"http://www.b.example/1"}
+    assert unread == []

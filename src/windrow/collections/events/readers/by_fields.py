@@ -103,7 +103,7 @@ def build_event(
         is_day_after=is_day_after,
     )  # fmt: skip
     url = field("url")
-    url = join_url(document.base or document.url, url) if url else url
+    url = join_url(document.base or document.url, first_address(url)) if url else url
     extra = read_extra(document.rules.extra, lookup, lookup_json)
     extra = {name: decode_references(value) if isinstance(value, str) else value for name, value in extra.items()}
     if "title" in document.rules.html_fields:
@@ -171,6 +171,10 @@ def read_end(
     if end_text and span is None:
         span = _read_end_without_day(document, start, end_text)
     end = _in_zone_of(start, span.end or span.start, document) if span else None
+    if range_end and range_end.all_day and not start.all_day:  # such as `Dec 1, 2026 6 PM - Dec 3, 2026`
+        if end is None and not end_text:
+            return "", note_text(range_end.local)
+        range_end = None
     if start.all_day:
         range_end = _last_day(document, range_end, "", start) if range_end else None
         end = _last_day(document, end, end_text or "", start, is_day_after=is_day_after) if end else None
@@ -249,6 +253,20 @@ def remove_day(url: str) -> str:
     'https://a.example/x?id=7'
     """
     return _DAY_SUFFIX.sub("", url)
+
+
+_NEXT_ADDRESS = re.compile(r", (?=https?://|/)", re.IGNORECASE)
+_NO_SCHEME = re.compile(r"www\.[\w-]+\.\w", re.IGNORECASE)
+
+
+def first_address(text: str) -> str:
+    """Return the first of addresses that are joined by commas; one that begins with `www.` has no scheme.
+
+    >>> first_address("/a, http://b.example/"), first_address("www.a.example/x, y.pdf")
+    ('/a', 'http://www.a.example/x, y.pdf')
+    """
+    first = _NEXT_ADDRESS.split(text, maxsplit=1)[0].strip()
+    return f"http://{first}" if _NO_SCHEME.match(first) else first
 
 
 def join_url(base: str, url: str) -> str:

@@ -58,6 +58,7 @@ def read_xml(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     for element in elements:
         has_events = True
         text = etree.tostring(element, encoding="unicode", with_tail=False)
+        document = document._replace(base=join_url(document.url, element.base or ""))  # `xml:base`
         yield build_event(document, lambda path, element=element: element_text(element, path), text)  # type: ignore[misc]
     if has_events:
         return

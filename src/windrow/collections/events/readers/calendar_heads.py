@@ -146,7 +146,10 @@ def _zone_of_windows(name: str) -> ZoneInfo | None:
     return zone if isinstance(zone, ZoneInfo) else None
 
 
-_PROPERTY_LINE = re.compile(r"([A-Z][A-Z0-9-]*|[a-z][a-z0-9-]*)[;:](?! )")
+_PROPERTY_LINE = re.compile(
+    r"([A-Z][A-Z0-9-]*|[a-z][a-z0-9-]*)[;:](?! )"
+    r"|(DT(?:START|END|STAMP)|DURATION|RRULE|EXRULE|RDATE|EXDATE|UID|RECURRENCE-ID|SEQUENCE|BEGIN|END):"
+)
 _TEXT_LINE = re.compile(r"(?:COMMENT|CONTACT|DESCRIPTION|LOCATION|SUMMARY)[;:]")
 PROPERTIES = frozenset((
     "ACKNOWLEDGED", "ACTION", "ATTACH", "ATTENDEE", "BEGIN", "CALENDAR-ADDRESS", "CATEGORIES", "CLASS", "COLOR",
@@ -164,7 +167,8 @@ def join_broken_texts(event_text: str) -> tuple[str, int]:
     r"""Return a VEVENT with the lines that continue a text without a fold folded, and their number.
 
     Some programs write the line ends of a text as they are. The line after such a text is a part of it unless it begins
-    with a name in upper case, or with that of a property in lower case, and has the value directly behind the colon.
+    with a name in upper case, or with that of a property in lower case, and has the value directly behind the colon; a
+    space may be behind names that no text has, such as RRULE.
 
     >>> join_broken_texts("DESCRIPTION:Bring tea.\nDoors: 6 pm\nStatus: cancelled\nSTATUS:CONFIRMED")
     ('DESCRIPTION:Bring tea.\n \\nDoors: 6 pm\n \\nStatus: cancelled\nSTATUS:CONFIRMED', 2)
@@ -173,7 +177,7 @@ def join_broken_texts(event_text: str) -> tuple[str, int]:
     for line in event_text.split("\n"):
         if not line.startswith((" ", "\t")):
             match = _PROPERTY_LINE.match(line)
-            name = match[1] if match else ""
+            name = (match[1] or match[2]) if match else ""
             if not is_text or name.isupper() or name.upper() in PROPERTIES or name.startswith("x-"):
                 is_text = _TEXT_LINE.match(line) is not None
             elif line.strip():

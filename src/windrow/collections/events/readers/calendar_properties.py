@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from windrow.collections.events.documents import conference_address, web_address
+from windrow.collections.events.readers.by_fields import first_address
 from windrow.collections.events.readers.expressions import read_extra
 from windrow.collections.events.readers.repetitions import as_list
 
@@ -24,7 +25,7 @@ def property_text(event: Any, name: str) -> str:
 
 def event_url(event: Any) -> str:
     """Return the web address in the property URL; empty if there is none."""
-    address = _ADDRESS.match(property_text(event, "URL"))
+    address = _ADDRESS.match(first_address(property_text(event, "URL").strip('<>"')))
     return address[0] if address else ""
 
 

@@ -163,12 +163,24 @@ def _span(schedule: Mapping[str, Any], day: date, start_time: str) -> tuple[str,
             raise StepError("only one of its times has a zone", Reason.UNSUPPORTED)
         end = _moment(day + timedelta(days=1), end_time, zone) if end < start else end
     elif duration_text := _text(schedule, "duration"):
-        duration = _DURATION.fullmatch(duration_text)
+        duration = read_duration(duration_text)
         if duration is None:
             raise StepError(f"its duration is {duration_text[:40]!r}", Reason.UNSUPPORTED)
-        days, hours, minutes = (int(number or 0) for number in duration.groups())
-        end = start + timedelta(days=days, hours=hours, minutes=minutes)
+        end = start + duration
     return start.isoformat(), end.isoformat() if end else ""
+
+
+def read_duration(text: str) -> timedelta | None:
+    """Return a duration in ISO 8601, of days, hours and minutes; None for any other text.
+
+    >>> read_duration("P1DT2H30M"), read_duration("two hours")
+    (datetime.timedelta(days=1, seconds=9000), None)
+    """
+    duration = _DURATION.fullmatch(text)
+    if duration is None or text.endswith(("P", "T")):
+        return None
+    days, hours, minutes = (int(number or 0) for number in duration.groups())
+    return timedelta(days=days, hours=hours, minutes=minutes)
 
 
 def _moment(day: date, text: str, zone: tzinfo | None) -> datetime:

@@ -17,14 +17,15 @@ from typing import Any, NamedTuple, TypeGuard
 
 from windrow.collections.events.documents import web_address
 from windrow.collections.events.parser import ITEM_LIST, RawEvent, SkippedPart, SourceDocument
-from windrow.collections.events.readers.by_fields import join_url, read_end, value_at_path
+from windrow.collections.events.readers.by_fields import first_address, join_url, read_end, value_at_path
 from windrow.collections.events.readers.by_path import base_of, count_faults, decode_document
 from windrow.collections.events.readers.expressions import json_to_text, read_extra
 from windrow.collections.events.readers.field_times import span_of
 from windrow.collections.events.readers.html_text import decode_references
 from windrow.collections.events.readers.repetitions import CUT_SERIES
-from windrow.collections.events.readers.schedules import ScheduleWindow, find_occurrences
-from windrow.collections.events.status_words import read_status
+from windrow.collections.events.readers.schedules import ScheduleWindow, find_occurrences, read_duration
+from windrow.collections.events.status_words import note_text, read_status
+from windrow.collections.events.times import EventTime
 from windrow.content.json_ld import decode_json_ld
 from windrow.content.linked_names import objects_in, types_of
 from windrow.content.tree import parse
@@ -287,7 +288,7 @@ def _read_schema_org_event(document: SourceDocument, event: dict[str, Any]) -> R
     if span is None:
         message = f"{title[:80]!r} has no start that can be read: {field('startDate')[:60]!r}"
         return SkippedPart(Reason.INCOMPLETE_RECORD, message, source_id)
-    url = join_url(document.base, field("url")) if field("url") else ""
+    url = join_url(document.base, first_address(field("url"))) if field("url") else ""
     lookup_json = partial(value_at_path, event)
     extra = read_extra(document.rules.extra, lambda path: json_to_text(lookup_json(path)), lookup_json)
     for name, key in (
@@ -307,6 +308,12 @@ def _read_schema_org_event(document: SourceDocument, event: dict[str, Any]) -> R
     if status_note:
         extra["status_note"] = status_note
     end, end_note = read_end(document, field("endDate"), span)
+    if not end and not end_note and (written_duration := field("duration")):
+        duration = read_duration(written_duration)
+        if duration is None or span.start.all_day:
+            end_note = note_text(written_duration)
+        else:
+            end = EventTime(span.start.utc + duration)
     if end_note:
         extra["end_note"] = end_note
     return RawEvent(
@@ -317,7 +324,7 @@ def _read_schema_org_event(document: SourceDocument, event: dict[str, Any]) -> R
 
 def _enumeration_name(text: str) -> str:
     """Return the name of a value of an enumeration, such as `https://schema.org/EventCancelled`, and else the text."""
-    return text.rpartition(":" if _PREFIXED_NAME.fullmatch(text) else "/")[2]
+    return text.rstrip("/#").rpartition(":" if _PREFIXED_NAME.fullmatch(text) else "/")[2]
 
 
 def _value_text(content: Any) -> str:

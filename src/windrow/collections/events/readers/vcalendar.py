@@ -21,6 +21,13 @@ _LIST_PROPERTY = re.compile(
     r"^((?:CATEGORIES|RESOURCES|RDATE|EXDATE)(?:;[^:\n]*)?:)([^\n]*(?:\n[ \t][^\n]*)*)", re.MULTILINE | re.IGNORECASE
 )
 _SEMICOLON, _COMMA = re.compile(r"(?<!\\);"), re.compile(r"(?<!\\),")
+_FOLDED_TEXT = re.compile(
+    r"^(?:SUMMARY|DESCRIPTION|LOCATION)[;:][^\n]*(?:\n[ \t][^\n]*)+", re.MULTILINE | re.IGNORECASE
+)
+_FOLDED_ANYWHERE = range(72, 77)
+"""The lengths of the lines that programs write which fold as iCalendar does, also within words."""
+
+_EMPTY_DATES = re.compile(r"^(?:RDATE|EXDATE)(?:;[^:\n]*)?:[ \t]*\r?\n(?![ \t])", re.MULTILINE | re.IGNORECASE)
 _RULE_PROPERTY = re.compile(
     r"^((?:RRULE|EXRULE)(?:;[^:\n]*)?:)([^\n]*(?:\n[ \t][^\n]*)*)", re.MULTILINE | re.IGNORECASE
 )
@@ -67,7 +74,8 @@ def translate_event(event_text: str, is_version_1: bool) -> str:
     text = _GROUPED_NAME.sub(r"\1", _decode_values(event_text))
     if is_version_1:
         text = _LIST_PROPERTY.sub(_separate_by_commas, text)
-    return _RULE_PROPERTY.sub(_translate_property, text)
+        text = _FOLDED_TEXT.sub(_keep_spaces, text)
+    return _RULE_PROPERTY.sub(_translate_property, _EMPTY_DATES.sub("", text))
 
 
 def find_untranslated_rules(event_text: str) -> list[str]:
@@ -82,11 +90,21 @@ def _separate_by_commas(listed: re.Match[str]) -> str:
     return name + ",".join(_COMMA.sub(r"\,", entry) for entry in entries) if len(entries) > 1 else listed[0]
 
 
+def _keep_spaces(folded: re.Match[str]) -> str:
+    """Return a text in which a second space follows each fold that stands for one, as in vCalendar 1.0."""
+    lines = folded[0].split("\n")
+    pieces = lines[:1]
+    for line, previous in zip(lines[1:], map(str.rstrip, lines), strict=False):
+        is_at_space = len(previous) not in _FOLDED_ANYWHERE and line.lstrip(" \t") == line[1:]
+        pieces.append(f" {line}" if is_at_space else line)
+    return "\n".join(pieces)
+
+
 def _translate_property(rule: re.Match[str]) -> str:
     value = LINE_FOLD.sub("", rule[2])
-    if _is_of_icalendar(value):
-        return rule[0]
     end = value[len(value.rstrip()) :]
+    if _is_of_icalendar(value):
+        return rule[1] + "".join(value.split()) + end  # the library takes a space for a part of a name
     if not value.strip():
         return end  # the library refuses it
     translated = translate_rule(value)
