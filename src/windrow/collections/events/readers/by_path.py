@@ -133,7 +133,7 @@ def read_html(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     """
     decoded, rules = decode_document(document), document.rules
     page, left_out = parse_counting(decoded.html)
-    document = document._replace(base=base_of(page, document.url))
+    document = document._replace(base=joining_address(page, document.url))
     yield from count_faults(document, decoded)
     for excess in left_out:
         yield SkippedPart(Reason.TOO_LARGE, f"the page has {excess.cap.rule}; {excess.number} are left out")
@@ -170,7 +170,7 @@ def next_html_page(document: SourceDocument) -> str:
     if not rule:
         return ""
     page = html_tree(document)
-    document = document._replace(base=base_of(page, document.url))
+    document = document._replace(base=joining_address(page, document.url))
     node = _select_first(page.root, rule)
     if node is not None and not node.attributes.get("href"):
         node = _select_first(node, "a[href]")
@@ -185,7 +185,7 @@ def next_html_page(document: SourceDocument) -> str:
     return next_address(document, href)
 
 
-def base_of(page: LexborHTMLParser, url: str) -> str:
+def joining_address(page: LexborHTMLParser, url: str) -> str:
     """Return the address with which the relative addresses in a page are joined, from its element `base` or its own."""
     element = page.css_first("base[href]")
     base = join_url(url, (element.attributes["href"] or "").strip()) if element is not None else ""

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, TypeGuard
 from windrow.collections.events.documents import web_address
 from windrow.collections.events.parser import ITEM_LIST, RawEvent, SkippedPart, SourceDocument
 from windrow.collections.events.readers.by_fields import first_address, join_url, read_end, value_at_path
-from windrow.collections.events.readers.by_path import base_of, count_faults, decode_document
+from windrow.collections.events.readers.by_path import count_faults, decode_document, joining_address
 from windrow.collections.events.readers.expressions import json_to_text, read_extra
 from windrow.collections.events.readers.field_times import span_of
 from windrow.collections.events.readers.html_text import decode_references
@@ -93,7 +93,7 @@ def _read_blocks(url: str, html: str) -> _Blocks:
     event_parts: dict[str, list[Mapping[str, Any]]] = {}
     events: dict[str, dict[str, Any]] = {}
     page = parse(html)
-    base = base_of(page, url)
+    base = joining_address(page, url)
     blocks = _Blocks(base, [], objects, events, [])
     for script in page.css("script[type]"):
         if (script.attributes.get("type") or "").partition(";")[0].strip().lower() != "application/ld+json":
