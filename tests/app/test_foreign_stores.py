@@ -12,6 +12,8 @@ import pytest
 
 from tests.clock import pass_time, real_clock  # noqa: F401
 from tests.collections.events.place import calendar, configured, event, events, run, serving
+from tests.collections.news.press import Press
+from tests.collections.news.workspace import configured as configured_news
 from tests.collections.papers.library import Library, Shelf, pdf
 from tests.crash.workspace import finish_run, make_workspace, read_tables
 from tests.servers.couch import Couch, serving_couch
@@ -20,7 +22,7 @@ from windrow.app import Windrow
 from windrow.collections.events.adapter import ADAPTER
 from windrow.collections.events.adapter.databases import location_of, open_databases
 from windrow.collections.pages.adapter.crawler_projection import CrawlerProjection
-from windrow.collections.pages.database.writer import read_last_attempt
+from windrow.collections.pages.database.writer import read_mark
 from windrow.config import Workspace
 from windrow.demo.partner import drop
 from windrow.engine.progress import Progress
@@ -138,22 +140,50 @@ def test_a_store_of_another_workspace_is_refused_and_unchanged(tmp_path: Path) -
     store = f'[drops]\nstore = "sqlite:///{theirs}/drops.sqlite"\n'
     (ours / "windrow.toml").write_text(settings + store)
     before = read_tables(theirs)
-    with pytest.raises(StoreError, match="has the records of another workspace; nothing was fetched"):
-        Windrow(ours).run()
-    with pytest.raises(StoreError, match="has the records of another workspace"):
-        Windrow(ours).replay()
+    for command in (Windrow(ours).run, Windrow(ours).replay):
+        with pytest.raises(ConfigError, match=r"stores are of another workspace: drops.store; nothing was touched"):
+            command()
     (ours / "ledger.sqlite").rename(ours / "kept")
-    with pytest.raises(StoreError, match="has the records of another workspace"):
+    (ours / "archive").rename(ours / "kept archive")
+    with pytest.raises(ConfigError, match="stores are of another workspace"):
         Windrow(ours).replay()
+    shutil.rmtree(ours / "archive")
+    (ours / "kept archive").rename(ours / "archive")
     (ours / "kept").rename(ours / "ledger.sqlite")
     assert read_tables(theirs) == before
-    assert any("of another workspace" in fault.problem for fault in Windrow(ours).check().faults)
+    assert [fault.problem for fault in Windrow(ours).check().faults] == [
+        "these stores are of another workspace: drops.store"
+    ]
+    assert "stores are of another workspace: drops.store" in Windrow(ours).status().problems[0]
     (ours / "windrow.toml").write_text(settings + f'[drops]\ntracker = "sqlite:///{theirs}/tracker.sqlite"\n')
-    with pytest.raises(StoreError, match="the tracker is of another ledger"):
+    with pytest.raises(ConfigError, match="stores are of another workspace: drops.tracker"):
         Windrow(ours).run()
-    assert "is of another workspace" in [fault.problem for fault in Windrow(ours).check().faults]
+    assert [fault.problem for fault in Windrow(ours).check().faults] == [
+        "these stores are of another workspace: drops.tracker"
+    ]
     assert read_tables(theirs) == before
     assert Windrow(theirs).check().faults == []
+
+
+def test_records_of_another_workspace_are_refused_although_they_are_not_ahead(tmp_path: Path) -> None:
+    with serving() as site:
+        site.put("/a.ics", calendar(PLACES[0]))
+        site.put("/b.ics", calendar(*PLACES[1:]))
+        (tmp_path / "theirs").mkdir()
+        theirs = configured(tmp_path / "theirs", f"{site.url}/a.ics")
+        run(theirs)
+        (tmp_path / "own").mkdir()
+        own = configured(tmp_path / "own", f"{site.url}/b.ics", f'store = "{theirs.root / "events.db"}"\n')
+        asked = len(site.asked)
+        for command in (Windrow(own.root).run, Windrow(own.root).replay):
+            with pytest.raises(ConfigError, match=r"stores are of another workspace: events.db"):
+                command()
+        assert len(site.asked) == asked
+        with pytest.raises(StoreError, match="a store is of another workspace"):
+            run(own)  # as after a server that was away when the stores were compared
+        run(theirs)
+        assert faults(theirs) == []
+        assert len(events(theirs)) == 1
 
 
 def test_a_tracker_without_its_checkpoint_or_the_last_session_is_told(tmp_path: Path) -> None:
@@ -186,7 +216,7 @@ def test_a_tracker_of_another_ledger_is_refused(tmp_path: Path) -> None:
     path = next(path for path in root.rglob("*") if is_table_of(path, "windrow_checkpoint"))
     with closing(sqlite3.connect(path)) as tracker, tracker:
         assert tracker.execute("UPDATE windrow_checkpoint SET seq = seq + 1000000").rowcount
-    with pytest.raises(StoreError, match="the tracker is of another ledger: it has facts up to 100"):
+    with pytest.raises(ConfigError, match="stores are of another workspace: drops.tracker"):
         Windrow(root).run()
 
 
@@ -194,10 +224,10 @@ def test_a_tracker_of_another_ledger_is_refused(tmp_path: Path) -> None:
 def test_a_crawler_database_is_as_far_as_it_was_written_or_described(tmp_path: Path, key: str) -> None:
     path = tmp_path / "crawler.sqlite"
     CrawlerProjection(path).close()
-    assert read_last_attempt(path) == 0
+    assert read_mark(path).last_fact == 0
     with closing(sqlite3.connect(path)) as database, database:
         database.execute("INSERT OR REPLACE INTO unobtanium_database_info VALUES (?, '70')", (key,))
-    assert read_last_attempt(path) == 70
+    assert read_mark(path).last_fact == 70
 
 
 def put_back(backup: Path, root: Path, *names: str) -> None:
@@ -248,6 +278,43 @@ def test_documents_that_were_not_restored_with_their_records_are_named(tmp_path:
         put_back(tmp_path / "backup", workspace.root, "ledger.sqlite", "archive", "events.db")
         with pytest.raises(ConfigError, match=rf"these stores have later facts: {location_of(workspace)} \(up to"):
             Windrow(workspace.root).run()
+
+
+def test_a_tree_of_articles_that_was_not_restored_with_its_records_is_named(tmp_path: Path) -> None:
+    press = Press(posts=3)
+    try:
+        workspace = configured_news(tmp_path / "w", {"press": {"url": press.url, "kind": "wordpress", "overlap": "0s"}})
+        root = workspace.root
+        Windrow(root).run()
+        shutil.copytree(root, tmp_path / "backup")
+        press.post(4)
+        Windrow(root).run(again=True)
+        put_back(tmp_path / "backup", root, "ledger.sqlite", "archive", "news.db")
+        with pytest.raises(ConfigError, match=r"these stores have later facts: normalized_news \(up to"):
+            Windrow(root).run()
+        mark = root / "normalized_news/_windrow_generation"
+        mark.write_text(mark.read_text().partition(" ")[0])  # as an earlier windrow wrote it
+        Windrow(root).run(again=True)
+        assert Windrow(root).check().faults == []
+    finally:
+        press.close()
+
+
+@pytest.mark.parametrize("later", ["papers.rows.db", "papers.table.db"])
+def test_rows_of_papers_that_were_not_restored_with_their_records_are_named(tmp_path: Path, later: str) -> None:
+    root, shelf = tmp_path / "w", Shelf(tmp_path / "one.warc.gz")
+    root.mkdir()
+    library = Library(root, source=f'cdx = ["{tmp_path}/one.cdx"]\nwarc = ["{tmp_path}"]\n')
+    for number in range(2):
+        shelf.put(f"http://example.org/{number}.pdf", pdf(f"The measure of thing {number}"))
+        shelf.index(tmp_path / "one.cdx")
+        library.run()
+        if not number:
+            shutil.copytree(root, tmp_path / "backup")
+    others = {"papers.db", "papers.rows.db", "papers.table.db"} - {later}
+    put_back(tmp_path / "backup", root, "ledger.sqlite", "archive", *others)
+    with pytest.raises(ConfigError, match=rf"these stores have later facts: {later} \(up to"):
+        Windrow(root).run()
 
 
 @pytest.mark.parametrize("loss", ["removed", "emptied", "of another"])

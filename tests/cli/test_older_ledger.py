@@ -66,6 +66,19 @@ def assert_stores_are_named(windrow, small) -> None:
         assert "these stores have later facts: summary.sqlite (up to" in windrow(command).out
 
 
+@pytest.mark.parametrize("store", ["summary.sqlite", "crawler.sqlite"])
+def test_the_databases_of_pages_of_another_workspace_are_refused(crawled, small, windrow, store: str) -> None:
+    with closing(sqlite3.connect(crawled / store)) as database, database:
+        changed = database.execute("UPDATE unobtanium_database_info SET value = '5' WHERE key = 'windrow.ledger'")
+        assert changed.rowcount == 1
+    mark = small.mark()
+    output = windrow("run", "pages")
+    assert output.code == 4
+    assert f"these stores are of another workspace: {store}; nothing was touched" in output.err
+    assert "name stores of this workspace's own" in output.err
+    assert small.asked(mark) == []
+
+
 def test_stores_that_are_later_than_a_restored_ledger_and_archive_are_named(crawled, small, windrow) -> None:
     """Both are from one backup, so they agree. The run would use the numbers of the later attempts again."""
     copy_ledger(crawled / "ledger.sqlite", crawled / "copy")

@@ -8,7 +8,7 @@ from windrow.adapters.selection import CountsUnrepaired
 from windrow.contract import AttemptObservations, Observation, PendingAsk, Skip
 from windrow.query import parse
 from windrow.reasons import Reason
-from windrow.stores import records
+from windrow.stores import record_tables
 from windrow.stores.late_attempts import LateAttemptStore
 from windrow.stores.records import RecordStore
 
@@ -388,7 +388,7 @@ def test_a_record_is_counted_for_the_source_that_observed_it_last(tmp_path):
         store.settle([observe(1, here), observe(2, there, source="b"), observe(3, Observation("gone", {"n": 1}))], 3)
         store.settle([observe(4, Observation("gone", None)), observe(5, Observation("late", {"n": 1}))], 5)
         assert store.count_by_source() == {"a": 1, "b": 1}
-        plan = store._connection.execute(f"EXPLAIN QUERY PLAN {records._COUNT_BY_SOURCE}").fetchall()
+        plan = store._connection.execute(f"EXPLAIN QUERY PLAN {record_tables.COUNT_BY_SOURCE}").fetchall()
         assert not any("SCAN o" in line for *_, line in plan), "each record needs its last observation only"
 
 

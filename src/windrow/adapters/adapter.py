@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TextIO
 from windrow.errors import ConfigError, StoreError
 from windrow.model import DiffLine, State, Status, TextChange
 from windrow.reasons import Reason
+from windrow.stores.store_mark import StoreMark
 
 if TYPE_CHECKING:
     from windrow.adapters.search_answer import SearchAnswer
@@ -240,8 +241,8 @@ class Adapter(Protocol):
     def update_projection(self, workspace: Workspace, ledger: Ledger) -> None:
         """Update the collection's projection after an operator's decision, such as `windrow retry`."""
 
-    def checkpoints(self, workspace: Workspace, ledger: Ledger) -> Mapping[str, Callable[[], int]]:
-        """Return a function for each store and projection that reads its last fact (0: none, or of another ledger)."""
+    def marks(self, workspace: Workspace, ledger: Ledger) -> Mapping[str, Callable[[], StoreMark]]:
+        """Return a function for each store and projection that reads how far it goes, and of which ledger it is."""
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
         """Yield the faults of the collection's stores and projection, such as differences from the ledger."""

@@ -64,6 +64,7 @@ from windrow.stores.index.folder import index_folder
 from windrow.stores.record_versions import Removal
 from windrow.stores.records import RecordStore
 from windrow.stores.sqlite import remove_scratch
+from windrow.stores.store_mark import StoreMark
 
 _MAX_LISTED = 20
 """The maximum number of attempts, versions or records that `windrow why` lists."""
@@ -118,14 +119,14 @@ class RecordAdapter(CountsUnrepaired, ShowsRecords):
         """Do nothing, since the collection has no projection besides its records."""
         del workspace, ledger
 
-    def checkpoints(self, workspace: Workspace, ledger: Ledger) -> Mapping[str, Callable[[], int]]:
-        """Return how to read the number of the last attempt in the store."""
+    def marks(self, workspace: Workspace, ledger: Ledger) -> Mapping[str, Callable[[], StoreMark]]:
+        """Return how to read the number of the last attempt in the store, and of which ledger it is."""
         del ledger
-        return {self._path(workspace).name: partial(self._read_checkpoint, workspace)}
+        return {self._path(workspace).name: partial(self._read_mark, workspace)}
 
-    def _read_checkpoint(self, workspace: Workspace) -> int:
+    def _read_mark(self, workspace: Workspace) -> StoreMark:
         with self._store(workspace) as store:
-            return store.checkpoint() if store is not None else 0
+            return StoreMark(store.owner(), store.checkpoint()) if store is not None else StoreMark()
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
         """Yield faults in the store and its index."""

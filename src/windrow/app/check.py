@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from windrow.adapters.adapter import Adapter, Adopts, ChecksTree, harvested_collections
-from windrow.app.checkpoints import read_checkpoints
+from windrow.app.store_marks import read_marks
 from windrow.app.warc_files import has_warc_files
 from windrow.config import Workspace
 from windrow.contract import registry
 from windrow.engine.check import Fault, check_archive, check_index, check_states, check_steps, check_values
-from windrow.engine.older_ledger import RESTORE_HINT, describe_older_ledger
+from windrow.engine.older_ledger import find_ledger_problems
 from windrow.engine.returned_records import find_returned
 from windrow.errors import Locked, StoreError, UsageError
 from windrow.formats.text import counted
@@ -48,8 +48,8 @@ def check_workspace(workspace: Workspace, ledger: Ledger) -> Checkup:
         else:
             checkup.captures += 1
             checkup.bytes += fault_or_size
-    if problem := describe_older_ledger(ledger, workspace.archive.folder, read_checkpoints(workspace, ledger)):
-        checkup.faults.append(Fault("the ledger", problem, RESTORE_HINT))
+    problems = find_ledger_problems(ledger, workspace.archive.folder, read_marks(workspace, ledger))
+    checkup.faults += [Fault("the ledger", problem.message, problem.hint) for problem in problems]
     for warc, spans in find_returned(ledger, workspace.archive.folder).items():
         problem = f"has {counted(len(spans), 'record')} again that were taken down"
         checkup.faults.append(Fault(warc, problem, "windrow run erases them"))

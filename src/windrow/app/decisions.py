@@ -11,13 +11,13 @@ from functools import partial
 from itertools import chain
 
 from windrow.adapters.adapter import AsksAgain, DerivesStates
-from windrow.app.checkpoints import read_checkpoints
+from windrow.app.store_marks import read_marks
 from windrow.config import Workspace
 from windrow.contract import registry
 from windrow.contract.registry import capable, installed
 from windrow.engine.decision import MAX_NAMED, decision_session, write_decision
 from windrow.engine.frontier import CANCEL, RETRY, Chosen, Frontier, frontier_of
-from windrow.engine.older_ledger import refuse_older_ledger
+from windrow.engine.older_ledger import refuse_wrong_ledger
 from windrow.engine.run import close_all
 from windrow.errors import UsageError
 from windrow.ledger import Ledger
@@ -72,7 +72,7 @@ def decide(
         item for collection, items in chosen_by_collection.items() for item in _as_projected(ledger, collection, items)
     ]
     if projected and not dry_run:
-        _refuse_older_ledger(workspace, ledger)
+        _refuse_wrong_ledger(workspace, ledger)
         decided = [collection for collection, items in chosen_by_collection.items() if items]
         for collection in decided:  # all are written before a projection, such as a damaged one, may fail
             write_decision(ledger, registry.collection(collection), decision, chosen_by_collection[collection])
@@ -112,7 +112,7 @@ def ask_again(
             problem = f"{service} has not {answered} about {name!r}, or is asked about it again anyway"
             raise UsageError(problem, hint=f"windrow why {shlex.quote(name)}")
     if not dry_run:
-        _refuse_older_ledger(workspace, ledger)
+        _refuse_wrong_ledger(workspace, ledger)
     command = f"retry --service {service} {' '.join(names[:MAX_NAMED])}".rstrip()
     with nullcontext() if dry_run else decision_session(ledger, command):
         return [
@@ -123,9 +123,9 @@ def ask_again(
         ]
 
 
-def _refuse_older_ledger(workspace: Workspace, ledger: Ledger) -> None:
-    """Raise ConfigError if the ledger is an older copy, since a decision would use the number of a later fact again."""
-    refuse_older_ledger(ledger, workspace.archive.folder, read_checkpoints(workspace, ledger))
+def _refuse_wrong_ledger(workspace: Workspace, ledger: Ledger) -> None:
+    """Raise ConfigError if the ledger is an older copy: a decision would use the number of a later fact again."""
+    refuse_wrong_ledger(ledger, workspace.archive.folder, read_marks(workspace, ledger))
 
 
 def _refuse_wrong_selection(

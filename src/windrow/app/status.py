@@ -13,8 +13,8 @@ from typing import NamedTuple
 from windrow.adapters.adapter import CountsRecords, CountsUnlisted, Forgets, harvested_collections
 from windrow.adapters.selection import CountsUnrepaired
 from windrow.app.changes import content_counts, count_skipped, read_each
-from windrow.app.checkpoints import read_checkpoints
 from windrow.app.item_states import StateCount, count_states
+from windrow.app.store_marks import read_marks
 from windrow.app.summary import (
     ContentCounts,
     Phases,
@@ -33,7 +33,7 @@ from windrow.contract.registry import capable, describe_broken, installed
 from windrow.engine.archive_losses import find_losses
 from windrow.engine.frontier import Frontier, frontier_of
 from windrow.engine.listed.rest import RestingFile
-from windrow.engine.older_ledger import RESTORE_HINT, describe_older_ledger
+from windrow.engine.older_ledger import find_ledger_problems
 from windrow.engine.requests.waiting import ServiceWait
 from windrow.engine.returned_records import describe_returned
 from windrow.engine.source_counts import FrontierCount, count_frontiers, count_waiting_files, gone_at_once
@@ -189,9 +189,9 @@ def _repeated_counts(
 
 def _find_problems(workspace: Workspace, ledger: Ledger) -> tuple[str, ...]:
     """Say what is lost in the archive or unfinished, and whether the ledger is an older copy, or another one."""
-    folder, problems = workspace.archive.folder, list[str]()
-    if older_ledger := describe_older_ledger(ledger, folder, read_checkpoints(workspace, ledger)):
-        problems.append(f"{older_ledger}; {RESTORE_HINT}")
+    folder = workspace.archive.folder
+    ledger_problems = find_ledger_problems(ledger, folder, read_marks(workspace, ledger))
+    problems = [f"{problem.message}; {problem.hint}" for problem in ledger_problems]
     if not ledger.sessions.latest() and any(folder.glob("*.warc*")):
         from windrow.archive import refuse_other_ledger  # noqa: PLC0415 rarely needed
 

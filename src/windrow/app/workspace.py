@@ -121,7 +121,7 @@ class Windrow:
     @property
     def setup(self) -> SessionSettings:
         """The settings of sessions in this workspace."""
-        from windrow.app.checkpoints import read_checkpoints
+        from windrow.app.store_marks import read_marks
         from windrow.engine.session import SessionSettings
 
         run, cores = self.config.run, os.cpu_count() or 2
@@ -134,7 +134,7 @@ class Windrow:
             run.readers or cores,
             self.config.user_agent,
             sandbox=run.sandbox, group_reads=run.group_reads, part_folder=self.config.part_folder,
-            read_checkpoints=partial(read_checkpoints, self.config),
+            read_marks=partial(read_marks, self.config),
             request_deadline=run.request_deadline, secret_variables=self.config.secret_variables,
         )  # fmt: skip
 

@@ -1,22 +1,28 @@
-"""Notice that the ledger is an older copy than its archive or a store, before anything is requested or written."""
+"""Notice that the ledger is an older copy than its archive or a store, or that a store is of another ledger.
+
+This is noticed before anything is requested or written.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from windrow.clock import spell
-from windrow.errors import ConfigError
+from windrow.errors import ConfigError, StoreError
 from windrow.formats.text import counted
 from windrow.ledger import Ledger
 from windrow.ledger.facts import last_number
 from windrow.private_files import write_whole
+from windrow.stores.store_mark import StoreMark
 
 SESSION_MARK = ".session"
 """The name of the file in an archive that names the last session that wrote to it: number, time and process."""
 
 RESTORE_HINT = "restore the newest copy of the ledger, or follow 'Restore a ledger' in docs/howto/mend.md"
+_FOREIGN_HINT = "name stores of this workspace's own in the configuration, or move these away; then: windrow run"
 
 _FILE_OF_SESSION = re.compile(r"windrow-([0-9]+)(?:-[0-9]+-[0-9]{5}\.warc(?:\.gz)?|\.cdxj)")
 _INDEXED_PLACE = re.compile(rb'"offset": "([0-9]+)", "filename": "([^"]+)"')
@@ -28,28 +34,75 @@ def mark_session(folder: Path, ledger: Ledger, session: int) -> None:
     write_whole(folder / SESSION_MARK, (_spell_session(ledger, session),))
 
 
-def refuse_older_ledger(ledger: Ledger, folder: Path, checkpoints: Mapping[str, int]) -> None:
-    """Raise ConfigError if `describe_older_ledger` returns a message."""
-    if problem := describe_older_ledger(ledger, folder, checkpoints):
-        raise ConfigError(f"{problem}; nothing was touched", hint=RESTORE_HINT)
+class LedgerProblem(NamedTuple):
+    """Why the ledger does not belong to its archive or a store, as a message, and what to do about it."""
+
+    message: str
+    hint: str
 
 
-def describe_older_ledger(ledger: Ledger, folder: Path, checkpoints: Mapping[str, int]) -> str:
-    """Return a message if a session wrote to the archive or a store what is not on the ledger, otherwise "".
+@runtime_checkable
+class OwnedStore(Protocol):
+    """A store that records whose facts it has."""
+
+    def owner(self) -> int:
+        """Return the identity of the ledger whose facts the store has, or 0 if it is not recorded."""
+
+    def set_owner(self, ledger: int) -> None:
+        """Record the identity of the ledger whose facts the store has."""
+
+
+def is_foreign(owner: int, ledger: Ledger) -> bool:
+    """Return whether the `owner` of a store is another ledger. An owner of 0 is not recorded."""
+    return owner not in {0, ledger.sessions.identity()}
+
+
+def claim_store(store: object, ledger: Ledger) -> None:
+    """Record that a store is of this ledger, if it records that; raise StoreError if it is of another one.
+
+    `refuse_wrong_ledger` could not compare the store if it was away then.
+    """
+    if not isinstance(store, OwnedStore):
+        return
+    owner = store.owner()
+    if is_foreign(owner, ledger):
+        raise StoreError("a store is of another workspace; nothing was fetched", hint=_FOREIGN_HINT)
+    if not owner:
+        store.set_owner(ledger.sessions.identity())
+
+
+def refuse_wrong_ledger(ledger: Ledger, folder: Path, marks: Mapping[str, StoreMark]) -> None:
+    """Raise ConfigError if `find_ledger_problems` finds any."""
+    if problems := find_ledger_problems(ledger, folder, marks):
+        messages = "; ".join(problem.message for problem in problems)
+        hints = "; ".join(dict.fromkeys(problem.hint for problem in problems))
+        raise ConfigError(f"{messages}; nothing was touched", hint=hints)
+
+
+def find_ledger_problems(ledger: Ledger, folder: Path, marks: Mapping[str, StoreMark]) -> list[LedgerProblem]:
+    """Say what a session wrote to the archive or a store that is not on the ledger, and which stores are of another.
 
     The ledger would use the numbers of these facts again, and a store would take the new facts for those that it has.
-    The message names the files of these sessions, and the stores. `checkpoints` is a dict from each store to the number
-    of its last fact, which was read before now, since a run may be under way.
+    The messages name the files of these sessions, and the stores. `marks` is a dict from each store to its mark, which
+    was read before now, since a run may be under way.
     """
     last_fact = last_number(ledger)
+    foreign = [store for store, mark in marks.items() if is_foreign(mark.owner, ledger)]
     later_stores = ", ".join(
-        f"{store} (up to {checkpoint})" for store, checkpoint in checkpoints.items() if checkpoint > last_fact
+        f"{store} (up to {mark.last_fact})"
+        for store, mark in marks.items()
+        if mark.last_fact > last_fact and store not in foreign
     )
-    messages = [
-        _describe_older_than_archive(ledger, folder),
-        later_stores and f"the ledger ends with fact {last_fact}, but these stores have later facts: {later_stores}",
+    problems = [
+        (_describe_older_than_archive(ledger, folder), RESTORE_HINT),
+        (
+            later_stores
+            and f"the ledger ends with fact {last_fact}, but these stores have later facts: {later_stores}",
+            RESTORE_HINT,
+        ),
+        (foreign and f"these stores are of another workspace: {', '.join(foreign)}", _FOREIGN_HINT),
     ]
-    return "; ".join(filter(None, messages))
+    return [LedgerProblem(str(message), hint) for message, hint in problems if message]
 
 
 def _describe_older_than_archive(ledger: Ledger, folder: Path) -> str:

@@ -42,7 +42,7 @@ from windrow.engine.fetchers.fetcher_pool import FetcherPool
 from windrow.engine.fetchers.message import ArchiveSettings
 from windrow.engine.frontier import frontier_of
 from windrow.engine.listed.rest import MAX_RECORDED_PAUSE
-from windrow.engine.older_ledger import mark_session, refuse_older_ledger
+from windrow.engine.older_ledger import claim_store, mark_session, refuse_wrong_ledger
 from windrow.engine.plain_values import step_modules
 from windrow.engine.progress import Progress
 from windrow.engine.requests.origin_rules import crawl_of
@@ -70,6 +70,7 @@ from windrow.ledger.lease import name_this_process
 from windrow.model import Limits
 from windrow.private_files import private_files
 from windrow.reasons import Reason
+from windrow.stores.store_mark import StoreMark
 
 WORK: dict[type[Step], Callable[[HarvestRun, Any], None]] = {
     Read: take_step,
@@ -140,7 +141,7 @@ class SessionSettings:
     sandbox: bool = True  # whether workers can only read captures, and fetchers only write the archive
     group_reads: bool = False  # whether the group may read what is written
     part_folder: Path = Path("parts")  # where the parts of a divided crawl leave addresses to each other
-    read_checkpoints: Callable[[Ledger], Mapping[str, int]] = lambda _: {}  # the last fact in each store
+    read_marks: Callable[[Ledger], Mapping[str, StoreMark]] = lambda _: {}  # how far each store goes, and whose it is
     secret_variables: tuple[str, ...] = ()  # environment variables that readers must not have
     request_deadline: float = 0.0  # seconds after which a run leaves its other addresses to the next one; 0: never
 
@@ -175,7 +176,7 @@ class Session:
             with lock_archive(settings.archive):
                 recorded_ends = self.ledger.captures.promised()
                 refuse_other_ledger(settings.archive, self.ledger.sessions.identity(), recorded_ends)
-                refuse_older_ledger(self.ledger, settings.archive, settings.read_checkpoints(self.ledger))
+                refuse_wrong_ledger(self.ledger, settings.archive, settings.read_marks(self.ledger))
                 self.repaired = repair_archive(settings.archive, recorded_ends)
                 erased, not_erased = erase_returned(self.ledger, settings.archive)
                 self.repaired += erased
@@ -238,6 +239,8 @@ class Session:
         close_stores = [store.close for store in (harvest.store, harvest.version_store) if store]
         with ExitStack() as stack:
             stack.enter_context(closing_all(*close_stores))
+            for store in (harvest.store, harvest.version_store):
+                claim_store(store, self.ledger)
             fetchers = FetcherPool(archive_settings, settings.fetchers)
             stack.enter_context(closing_all(lambda: fetchers.close(at_once=self.stops > 1)))
             config = WorkerConfig(

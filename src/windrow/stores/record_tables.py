@@ -73,6 +73,13 @@ FROM (SELECT *, lag(value) OVER w AS before, row_number() OVER w AS number FROM 
 JOIN record r ON r.id = o.record LEFT JOIN value v ON v.id = o.value;
 """
 
+# One look-up by the primary key for each record, however often it was observed; a gone record has no source.
+COUNT_BY_SOURCE = """
+SELECT source, count(*) FROM (
+    SELECT (SELECT CASE WHEN o.value IS NOT NULL THEN o.source END FROM observation o
+            WHERE o.record = r.id ORDER BY o.at DESC, o.attempt DESC LIMIT 1) AS source FROM record r
+) WHERE source IS NOT NULL GROUP BY source
+"""
 _FIND_VALUE = "SELECT id, aside FROM value WHERE digest = ?"
 # The last observation usually has it: the records are few whose value is also that of another one.
 _FIND_VALUE_OF_RECORD = """

@@ -24,6 +24,7 @@ from windrow.reasons import OWN_FAULTS, Reason
 from windrow.stores.change_counts import DELETE_UNUSED_VALUES, REMOVE_COUNTS, ChangeCounts
 from windrow.stores.record_entries import Entry, FoundEntries, list_entries
 from windrow.stores.record_tables import (
+    COUNT_BY_SOURCE,
     SCHEMA,
     ensure_record,
     ensure_value,
@@ -61,13 +62,6 @@ CHUNK_SIZE = 400  # attempts that are settled at a time
 _LATEST_VALUE = """
 SELECT o.value FROM observation o WHERE o.record = ? ORDER BY o.at DESC, o.attempt DESC LIMIT 1
 """
-# One look-up by the primary key for each record, however often it was observed; a gone record has no source.
-_COUNT_BY_SOURCE = """
-SELECT source, count(*) FROM (
-    SELECT (SELECT CASE WHEN o.value IS NOT NULL THEN o.source END FROM observation o
-            WHERE o.record = r.id ORDER BY o.at DESC, o.attempt DESC LIMIT 1) AS source FROM record r
-) WHERE source IS NOT NULL GROUP BY source
-"""
 _OLD_ROWS = "SELECT record, at, url, value, key FROM observation JOIN record ON id = record WHERE attempt = ?"
 _REPEATED = "another entry of the document is the same record, with other content"
 
@@ -95,6 +89,15 @@ class RecordStore(ChangeCounts):
     def identity(self) -> int:
         """Return the number of this file: another file has another one, also if it replaces this one."""
         return self._meta("identity")
+
+    def owner(self) -> int:
+        """Return the identity of the ledger whose attempts the store has, or 0 if it is not recorded."""
+        return self._meta("ledger")
+
+    def set_owner(self, ledger: int) -> None:
+        """Record the identity of the ledger whose attempts the store has."""
+        with self._writing():
+            self._connection.execute("INSERT OR REPLACE INTO meta VALUES ('ledger', ?)", (ledger,))
 
     # The methods for the engine.
 
@@ -330,7 +333,7 @@ class RecordStore(ChangeCounts):
     def count_by_source(self) -> dict[str, int]:
         """Count the current records by source; a record belongs to the source that observed it last."""
         with self._guarded():
-            return dict(self._connection.execute(_COUNT_BY_SOURCE).fetchall())
+            return dict(self._connection.execute(COUNT_BY_SOURCE).fetchall())
 
     def statements(self, attempts: Sequence[int]) -> list[AttemptStatement]:
         """Return the statements of a few hundred attempts, in the order of attempts; each attempt's skips are last."""

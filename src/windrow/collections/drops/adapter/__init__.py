@@ -11,7 +11,7 @@ ADAPTER = LazyAdapter(
         "adopt": "replay",
         "check": "check",
         "check_source": "harvest",
-        "checkpoints": "harvest",
+        "marks": "harvest",
         "count_reached": "current_states",
         "count_states": "current_states",
         "harvest": "harvest",

@@ -9,7 +9,7 @@ from contextlib import closing
 import sqlalchemy as sa
 
 from windrow.collections.drops.adapter.current_states import count_shown_states
-from windrow.collections.drops.adapter.harvest import REBUILD_HINT, is_foreign, open_store, refuse_unusable_store
+from windrow.collections.drops.adapter.harvest import REBUILD_HINT, open_store, refuse_unfinished_store
 from windrow.collections.drops.collection import COLLECTION
 from windrow.collections.drops.database.projection_rows import find_owner, find_written_tables
 from windrow.collections.drops.database.tracker_tables import DATABASE, PROJECTION, TRACKER
@@ -19,6 +19,7 @@ from windrow.config import Workspace
 from windrow.config.workspace import read_password
 from windrow.contract import Load
 from windrow.engine.check import Fault
+from windrow.engine.older_ledger import is_foreign
 from windrow.engine.run import closing_all
 from windrow.errors import StoreUnreachable
 from windrow.formats.text import counted
@@ -33,7 +34,7 @@ StateKey = tuple[str, int, int]
 def check_store(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
     """Yield a fault for each loaded document whose number of rows in the store differs from that on the ledger.
 
-    A store of another workspace, or one that an unfinished replay made, is a single fault.
+    A store that an unfinished replay made is a single fault. That of another workspace is not compared.
     """
     load_phases = [step.phase for step in COLLECTION.steps if isinstance(step, Load)]
     loaded_documents = [row for phase in load_phases for row in ledger.members.loaded(phase, COLLECTION.name)]
@@ -44,7 +45,9 @@ def check_store(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
         row_counts = store.census()
         try:
             if store.has_tables():
-                refuse_unusable_store(ledger, store)
+                if is_foreign(store.owner(), ledger):
+                    return
+                refuse_unfinished_store(store)
         except StoreUnreachable as error:
             yield Fault("store", str(error), error.hint)
             return
@@ -74,7 +77,6 @@ def check_tracker(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
             yield from (Fault(f"tracker, {name}", "does not exist", REBUILD_HINT) for name in missing)
             return
         if is_foreign(find_owner(connection, PROJECTION), ledger):
-            yield Fault("tracker", "is of another workspace", "set drops.tracker to this workspace's own database")
             return
         emptied_tables = list(_find_emptied(connection))
         counts = {}

@@ -34,6 +34,7 @@ from windrow.config import Workspace
 from windrow.config.workspace import read_password
 from windrow.contract import Judge, Load, Rows, Undecided
 from windrow.digest import combine_digests, digest
+from windrow.engine.older_ledger import is_foreign
 from windrow.engine.run import Harvest
 from windrow.errors import ConfigError, StepError, StoreError, StoreUnreachable, UsageError
 from windrow.ledger import Ledger
@@ -41,6 +42,7 @@ from windrow.ledger.facts import batches, last_number
 from windrow.model import Finding, Item, ListingEntry, Resource, Site, Source
 from windrow.stores.databases import is_missing_file
 from windrow.stores.sqlite import close_on_failure
+from windrow.stores.store_mark import StoreMark
 
 _IMPORT_PATTERN = re.compile(rb"""schemaLocation\s*=\s*["']([^"'<>]{1,255})["']""")
 _MAX_FILE_BYTES = SCHEMA_BYTES.number
@@ -152,9 +154,9 @@ class Tracker:
         self.projection.apply(make_declared_rows(declarations), checkpoint)
         return checkpoint
 
-    def checkpoint(self, ledger: Ledger) -> int:
-        """Return the number of the last fact that was projected, or 0 if the tracker is of another ledger."""
-        return 0 if is_foreign(self.projection.owner(), ledger) else self.projection.checkpoint()
+    def mark(self) -> StoreMark:
+        """Return of which ledger the tracker is, and the number of the last fact that was projected."""
+        return StoreMark(self.projection.owner(), self.projection.checkpoint())
 
     def catch_up(self, ledger: Ledger) -> None:
         """Project every fact after the checkpoint; the first call also writes the seed rows, centres and sources."""
@@ -210,6 +212,14 @@ class DropsStore:
         """
         return [published.findings if published else () for published in self.tables.judge(documents, now)]
 
+    def owner(self) -> int:
+        """Return the identity of the ledger whose documents the store has, or 0 if it is not recorded."""
+        return self.tables.owner()
+
+    def set_owner(self, ledger: int) -> None:
+        """Record the identity of the ledger whose documents the store has."""
+        self.tables.set_owner(ledger)
+
     def summarise(self, now: datetime) -> int:
         """Bring `context` and `overview` up to date; return the number of submissions and keys that were counted."""
         return sum(self.tables.summarise(now))
@@ -222,8 +232,7 @@ class DropsStore:
 def harvest(workspace: Workspace) -> Harvest:
     """Build the harvest of drops and open its store and tracker; raise ConfigError if a setting or file is unusable.
 
-    Raise StoreUnreachable if the store lacks its tables, or the documents that were last written to it, or if it is of
-    another workspace.
+    Raise StoreUnreachable if the store lacks its tables, or the documents that were last written to it.
     """
     return open_harvest(workspace, is_replay=False)
 
@@ -250,10 +259,9 @@ def open_harvest(workspace: Workspace, *, is_replay: bool) -> Harvest:
                 if is_missing_file(drops.store.url) or not tables.has_tables():
                     _refuse_lost_store(ledger)
                 else:
-                    refuse_unusable_store(ledger, tables)
+                    refuse_unfinished_store(tables)
                     _refuse_older_store(ledger, tables)
         tables.prepare()
-        _mark_store(workspace, tables)
         tracker = Tracker(workspace, sources)
     return Harvest(
         COLLECTION,
@@ -285,37 +293,14 @@ def _refuse_lost_store(ledger: Ledger) -> None:
         )
 
 
-def is_foreign(owner: int, ledger: Ledger) -> bool:
-    """Return whether the `owner` of a store or a tracker is another ledger. An owner of 0 is not recorded."""
-    return owner not in {0, ledger.sessions.identity()}
-
-
-def refuse_foreign_store(ledger: Ledger, tables: TableStore) -> None:
-    """Raise StoreUnreachable if the store is of another ledger."""
-    if is_foreign(tables.owner(), ledger):
-        raise StoreUnreachable(
-            "the store drops.store has the records of another workspace; nothing was fetched",
-            hint="set drops.store to a database of this workspace's own, then: windrow replay drops",
-        )
-
-
-def refuse_unusable_store(ledger: Ledger, tables: TableStore) -> None:
-    """Raise StoreUnreachable if the store is of another ledger, or a replay of it was cut off before its end."""
-    refuse_foreign_store(ledger, tables)
+def refuse_unfinished_store(tables: TableStore) -> None:
+    """Raise StoreUnreachable if a replay of the store was cut off before its end."""
     if tables.mark(REPLAY_MARK) is not None:
         raise StoreUnreachable(
             "a replay of drops was cut off after it had made the store drops.store, so the ledger lacks what it read;"
             " nothing was fetched",
             hint="windrow replay drops (for a store on a server, first name an empty database in drops.store)",
         )
-
-
-def _mark_store(workspace: Workspace, tables: TableStore) -> None:
-    """Record whose store this is."""
-    if workspace.ledger.exists() and not tables.owner():
-        with closing(Ledger(workspace.ledger)) as ledger:
-            if identity := ledger.sessions.identity():
-                tables.set_owner(identity)
 
 
 def _refuse_older_store(ledger: Ledger, tables: TableStore) -> None:
@@ -390,19 +375,17 @@ def check_source(workspace: Workspace, source: Source) -> None:
         )
 
 
-def checkpoints(workspace: Workspace, ledger: Ledger) -> Mapping[str, Callable[[], int]]:
-    """Return how to read the numbers of the last document in the store, and of the last fact in the tracker.
+def marks(workspace: Workspace, ledger: Ledger) -> Mapping[str, Callable[[], StoreMark]]:
+    """Return how to read how far the store and the tracker go, and of which ledger they are, if their files exist."""
+    del ledger
 
-    They are 0 if the store or tracker is of another ledger, and if it is a file that does not exist.
-    """
-
-    def read_store() -> int:
+    def read_store() -> StoreMark:
         with closing(open_store(workspace)) as tables:
-            return 0 if not tables.has_tables() or is_foreign(tables.owner(), ledger) else tables.last_item()
+            return StoreMark(tables.owner(), tables.last_item()) if tables.has_tables() else StoreMark()
 
-    def read_tracker() -> int:
+    def read_tracker() -> StoreMark:
         with closing(Tracker(workspace, ())) as tracker:
-            return tracker.checkpoint(ledger)
+            return tracker.mark()
 
     drops = workspace.section(Drops)
     readers = {"drops.store": (drops.store, read_store), "drops.tracker": (drops.tracker, read_tracker)}

@@ -14,7 +14,6 @@ from windrow.collections.drops.adapter.harvest import (
     open_harvest,
     open_store,
     read_declarations,
-    refuse_foreign_store,
 )
 from windrow.collections.drops.collection import COLLECTION, FOLDERS
 from windrow.collections.drops.database.table_store import REPLAY_MARK
@@ -25,6 +24,7 @@ from windrow.config.workspace import REPLAY_FOLDER
 from windrow.digest import digest, shorten_digest
 from windrow.engine.fetchers.fetcher_pool import FetcherPool
 from windrow.engine.fetchers.message import ArchiveSettings
+from windrow.engine.older_ledger import claim_store
 from windrow.engine.progress import Progress
 from windrow.engine.replay import (
     SCRATCH,
@@ -42,10 +42,9 @@ from windrow.engine.steps.pool import Pool
 from windrow.engine.steps.sandbox import linked_files
 from windrow.engine.steps.worker import WorkerConfig
 from windrow.errors import UsageError
-from windrow.ledger import Ledger
 from windrow.model import Site, Source
 from windrow.settings.configuration import DatabaseAddress
-from windrow.stores.databases import file_of, is_missing_file
+from windrow.stores.databases import file_of
 
 
 def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> ReplayResult | None:
@@ -58,7 +57,7 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
     store_file = file_of(store_url) or Path(store_url)  # on a server there is no file of this name
     if not workspace.of(COLLECTION.name) and not store_file.is_file():
         return None
-    _refuse_other_store(workspace)
+    _refuse_filled_server(workspace)
     scratch_ledger_file, new_store_file = (workspace.root / REPLAY_FOLDER / name for name in SCRATCH)
     rebuild_workspace = workspace
     if _has_file_store(workspace):
@@ -73,6 +72,7 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
             rebuilt = open_harvest(rebuild_workspace, is_replay=True)
             assert isinstance(rebuilt.store, DropsStore)
             assert rebuilt.projection is not None
+            claim_store(rebuilt.store, session.ledger)
             session.add_projection(rebuilt.projection)
             rebuilt.store.tables.set_mark(REPLAY_MARK, session.number)
             ledger = stack.enter_context(closing(session.ledger.copy_unread(scratch_ledger_file)))
@@ -112,19 +112,12 @@ def _has_file_store(workspace: Workspace) -> bool:
     return file_of(workspace.section(Drops).store.url) is not None
 
 
-def _refuse_other_store(workspace: Workspace) -> None:
-    """Raise an error if the store is not one that a replay may replace.
-
-    It is StoreUnreachable for the store of another workspace, and UsageError for one on a server that has documents.
-    """
-    if is_missing_file(workspace.section(Drops).store.url):
+def _refuse_filled_server(workspace: Workspace) -> None:
+    """Raise UsageError if the store is on a server and has documents."""
+    if _has_file_store(workspace):
         return
     with closing(open_store(workspace)) as store:
-        ledger_file = workspace.ledger if workspace.ledger.exists() else Path(":memory:")
-        with closing(Ledger(ledger_file)) as ledger:
-            if store.has_tables():
-                refuse_foreign_store(ledger, store)
-        if not _has_file_store(workspace) and store.census():
+        if store.census():
             raise UsageError(
                 "the store is on a server and has records: replay does not replace it",
                 hint="create an empty database, name it in drops.store, then: windrow replay",

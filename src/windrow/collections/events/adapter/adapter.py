@@ -55,6 +55,7 @@ from windrow.stores.late_attempts import LateAttemptStore
 from windrow.stores.record_versions import Removal
 from windrow.stores.records import RecordStore
 from windrow.stores.sqlite_documents import SqliteDocuments
+from windrow.stores.store_mark import StoreMark
 
 if TYPE_CHECKING:
     from windrow.adapters.home import Home, HomeView, RequestAnswer
@@ -204,19 +205,19 @@ class EventAdapter(RecordAdapter):
                 remember_parsers(ledger, COLLECTION.name, _usable_sources(workspace), has_reread=True)
         return replayed
 
-    def checkpoints(self, workspace: Workspace, ledger: Ledger) -> Mapping[str, Callable[[], int]]:
-        """Return how to read the numbers of the last attempts in the records and in the documents."""
-        read_documents = partial(self._read_checkpoint_of_documents, workspace)
-        return {**super().checkpoints(workspace, ledger), location_of(workspace): read_documents}
+    def marks(self, workspace: Workspace, ledger: Ledger) -> Mapping[str, Callable[[], StoreMark]]:
+        """Return how to read the marks of the records and of the documents."""
+        read_documents = partial(self._read_mark_of_documents, workspace)
+        return {**super().marks(workspace, ledger), location_of(workspace): read_documents}
 
-    def _read_checkpoint_of_documents(self, workspace: Workspace) -> int:
-        """Return the number of the last attempt in the documents, or 0 if they do not exist or have other records."""
+    def _read_mark_of_documents(self, workspace: Workspace) -> StoreMark:
+        """Return how far the documents go. They belong to their records: with other records, they are not compared."""
         with self._store(workspace) as records:
             if records is None or not self._has_documents(workspace):
-                return 0
+                return StoreMark()
             with open_databases(workspace) as databases:
                 is_foreign = databases.store.identities() - {records.identity()}
-                return 0 if is_foreign else databases.store.checkpoints()[1]
+                return StoreMark() if is_foreign else StoreMark(0, databases.store.checkpoints()[1])
 
     def _has_documents(self, workspace: Workspace) -> bool:
         location = location_of(workspace)

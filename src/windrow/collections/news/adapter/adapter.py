@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +17,7 @@ from windrow.collections.news import standard
 from windrow.collections.news.adapter import export
 from windrow.collections.news.adapter.publish import Publisher, publish_file
 from windrow.collections.news.adapter.raw import NewsFolders
-from windrow.collections.news.adapter.tree_index import TreeIndex, claimed_aliases
+from windrow.collections.news.adapter.tree_index import TreeIndex, TreeMark, claimed_aliases
 from windrow.config import Workspace
 from windrow.contract import Collection
 from windrow.digest import hash64
@@ -30,6 +30,7 @@ from windrow.model import Limits
 from windrow.stores.late_attempts import LateAttemptStore
 from windrow.stores.record_versions import RecordVersion
 from windrow.stores.sqlite import store_errors
+from windrow.stores.store_mark import StoreMark
 
 _PAGE_SIZE = 500  # attempts that are read from the ledger at a time
 _ATTEMPTS_PER_QUERY = 400  # attempts whose statements are read with one query
@@ -58,6 +59,12 @@ class NewsAdapter(RecordAdapter):
         from windrow.collections.news.adapter.home import ARTICLES  # noqa: PLC0415 loaded when used
 
         return ARTICLES
+
+    def marks(self, workspace: Workspace, ledger: Ledger) -> Mapping[str, Callable[[], StoreMark]]:
+        """Return how to read how far the records and the tree go; a tree of another workspace is not compared."""
+        tree = self._folders(workspace).articles
+        owner = ledger.sessions.identity()
+        return {**super().marks(workspace, ledger), tree.name: lambda: TreeMark(tree).mark().within(owner)}
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
         """Yield the faults of the records, and of each written file that is missing, unreadable or not valid."""

@@ -40,6 +40,7 @@ from windrow.stores.generations import begin_generation, is_older
 from windrow.stores.late_attempts import LateAttemptStore
 from windrow.stores.record_versions import AttemptStatement
 from windrow.stores.records import RecordStore
+from windrow.stores.store_mark import StoreMark, mark_written
 
 _NO_ARTICLE = "file_not_valid"  # the detail of a file that is empty or not JSON
 _INVALID_FILE_RULE = "its file is empty or not JSON (see `windrow check`)"
@@ -76,10 +77,12 @@ class Publisher:
                 has_older_tree = is_older(mark, index)
                 written_files = (index,) if has_older_tree else (mark, index)
                 last_read = _last_read_attempt(ledger, store)
+                store_mark = StoreMark(ledger.sessions.identity(), last_read)
                 attempts = ledger.attempts.logged_between(COLLECTION.name, index.last_attempt(), last_read)
                 for session, session_attempts in groupby(attempts, key=lambda recorded: recorded.session):
                     if not pulse():
                         break
+                    mark_written(store_mark, mark)
                     begin_generation(*written_files)
                     writer = _RunWriter(ledger, store, index, self, session)
                     new_articles += writer.write(session_attempts, pulse)
@@ -88,6 +91,7 @@ class Publisher:
                     runs += not writer.was_written()
                     earlier_runs += writer.was_written()
                 while pulse() and (late_attempts := store.late_attempts(_PAGE_SIZE)):
+                    mark_written(store_mark, mark)
                     begin_generation(*written_files)
                     late_writer = _RunWriter(ledger, store, index, self, session=0)  # the session is not used
                     new_articles += late_writer.write_late(ledger.attempts.by_numbers(late_attempts))

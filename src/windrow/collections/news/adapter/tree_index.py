@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from windrow.collections.news import standard
 from windrow.private_files import published_files, write_whole
 from windrow.stores.sqlite import SqliteStore
+from windrow.stores.store_mark import StoreMark
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS written (
@@ -58,7 +59,7 @@ def claimed_aliases(canonical: str) -> tuple[str, ...]:
 
 
 class TreeMark(NamedTuple):
-    """The generation of a tree (see `windrow.stores.generations`), in a file of the tree."""
+    """The generation of a tree (see `windrow.stores.generations`), and its mark, in a file of the tree."""
 
     tree: Path
 
@@ -68,13 +69,27 @@ class TreeMark(NamedTuple):
 
     def generation(self) -> int:
         """Return the number in the file, or 0 if the tree is new, lost, or was written by an earlier windrow."""
-        text = self._path.read_text(encoding="utf-8", errors="replace") if self._path.is_file() else ""
-        return int(text) if text.isdecimal() else 0
+        first_word = self._read().partition(" ")[0]
+        return int(first_word) if first_word.isdecimal() else 0
 
-    @published_files()
     def set_generation(self, generation: int) -> None:
         """Store a number in the file."""
-        write_whole(self._path, (str(generation),))
+        self._write(generation, self.mark())
+
+    def mark(self) -> StoreMark:
+        """Return of which ledger the articles are, and the number of the last attempt whose articles may be there."""
+        return StoreMark.read(self._read().partition(" ")[2])
+
+    def set_mark(self, mark: StoreMark) -> None:
+        """Store a mark in the file."""
+        self._write(self.generation(), mark)
+
+    def _read(self) -> str:
+        return self._path.read_text(encoding="utf-8", errors="replace") if self._path.is_file() else ""
+
+    @published_files()
+    def _write(self, generation: int, mark: StoreMark) -> None:
+        write_whole(self._path, (f"{generation} {mark.spell()}",))
 
 
 class TreeIndex(SqliteStore):

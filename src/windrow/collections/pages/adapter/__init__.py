@@ -9,7 +9,7 @@ ADAPTER = LazyAdapter(
         "changes": "changes",
         "check": "commands",
         "check_source": "harvest",
-        "checkpoints": "harvest",
+        "marks": "harvest",
         "clean_stores": "commands",
         "compare": "changes",
         "content": "changes",

@@ -14,6 +14,7 @@ from windrow.collections.pages.database.crawler import CrawlerStore, read_descri
 from windrow.collections.pages.database.writer import ADDRESS, DESCRIBED
 from windrow.content.charset import decode
 from windrow.engine.check import Fault
+from windrow.engine.older_ledger import claim_store
 from windrow.errors import WindrowError
 from windrow.formats.http import decode_body
 from windrow.ledger import Ledger
@@ -67,6 +68,7 @@ class CrawlerProjection:
         At the end of a session, all attempts are projected, but descriptions and addresses only for `end_seconds`,
         because there may be millions of addresses that were never requested. The next session projects the rest.
         """
+        claim_store(self.store, ledger)
         is_running = ledger.sessions.running()
         deadline = time.monotonic() + self._turn_seconds
         while self._project_attempts(ledger):

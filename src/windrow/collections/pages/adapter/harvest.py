@@ -18,7 +18,7 @@ from windrow.collections.pages.code import CrawlType
 from windrow.collections.pages.collection import COLLECTION
 from windrow.collections.pages.database.soft_404s import count_suspects, find_doubtful
 from windrow.collections.pages.database.store import SummaryStore
-from windrow.collections.pages.database.writer import read_last_attempt
+from windrow.collections.pages.database.writer import read_mark
 from windrow.collections.pages.discover import make_site_policy
 from windrow.collections.pages.policy import PolicyVerdict, describe_verdict, judge_by_robots
 from windrow.collections.pages.settings import Pages
@@ -36,6 +36,7 @@ from windrow.model import ArchivePlace, Source
 from windrow.reasons import Reason
 from windrow.stores.index.folder import refuse_foreign
 from windrow.stores.sqlite import SqliteReader, close_on_failure
+from windrow.stores.store_mark import StoreMark
 
 
 def harvest(workspace: Workspace) -> Harvest:
@@ -194,12 +195,12 @@ def check_source(workspace: Workspace, source: Source) -> None:
             )
 
 
-def checkpoints(workspace: Workspace, ledger: Ledger) -> Mapping[str, Callable[[], int]]:
-    """Return how to read the numbers of the last attempts in the Summary Database and the crawler database."""
+def marks(workspace: Workspace, ledger: Ledger) -> Mapping[str, Callable[[], StoreMark]]:
+    """Return how to read how far the Summary Database and the crawler database go, and of which ledger they are."""
     del ledger
     section = workspace.section(Pages)
     paths = (section.summary_database, section.crawler_database)
-    return {path.name: partial(read_last_attempt, path) for path in paths if path.is_file()}
+    return {path.name: partial(read_mark, path) for path in paths if path.is_file()}
 
 
 def update_projection(workspace: Workspace, ledger: Ledger) -> None:

@@ -16,6 +16,7 @@ from windrow.collections.pages.code import Mime
 from windrow.collections.pages.database.entries import AddressEntry, TextSummary, split_address, split_origin
 from windrow.errors import StoreError
 from windrow.stores.sqlite import SqliteReader, SqliteStore, close_on_failure, open_database, open_or_read, store_errors
+from windrow.stores.store_mark import StoreMark
 
 
 def schema(*names: str) -> str:
@@ -198,15 +199,19 @@ ATTEMPT, ADDRESS, DESCRIBED = "windrow.attempt", "windrow.address", "windrow.des
 
 DESCRIBED is that of the last attempt in the crawler database that was compared with the Summary Database.
 """
+LEDGER = "windrow.ledger"
+"""The key under which the identity of the ledger is stored whose attempts a database has."""
 
 
-def read_last_attempt(path: Path) -> int:
-    """Return the number of the last attempt in a database, or 0; raise StoreError if it cannot be read."""
-    keys = (ATTEMPT, DESCRIBED)
+def read_mark(path: Path) -> StoreMark:
+    """Return of which ledger a database is, and its last attempt; raise StoreError if it cannot be read."""
+    keys = (ATTEMPT, DESCRIBED, LEDGER)
+    query = "SELECT key, value FROM unobtanium_database_info WHERE key IN (?, ?, ?)"
     with closing(SqliteReader(path)) as reader, reader.reading() as connection:
-        rows = connection.execute("SELECT value FROM unobtanium_database_info WHERE key IN (?, ?)", keys).fetchall()
+        info = dict(connection.execute(query, keys).fetchall())
     try:
-        return max((int(value) for (value,) in rows), default=0)
+        owner = int(info.pop(LEDGER, 0))
+        return StoreMark(owner, max(map(int, info.values()), default=0))
     except ValueError:
         raise wrong_checkpoint(path) from None
 
@@ -273,7 +278,7 @@ class DatabaseWriter(SqliteStore):
             raise
 
     def checkpoint(self, key: str = ATTEMPT) -> int:
-        """Return the checkpoint `key`, by default the number of the last attempt in the tables; 0 if it is not set.
+        """Return the number under `key`, by default that of the last attempt in the tables; 0 if it is not set.
 
         Raises StoreError if it is not a number.
         """
@@ -282,6 +287,15 @@ class DatabaseWriter(SqliteStore):
             return int(rows[0][0]) if rows else 0
         except ValueError:
             raise wrong_checkpoint(self.path) from None
+
+    def owner(self) -> int:
+        """Return the identity of the ledger whose attempts the database has, or 0 if it is not recorded."""
+        return self.checkpoint(LEDGER)
+
+    def set_owner(self, ledger: int) -> None:
+        """Record the identity of the ledger whose attempts the database has."""
+        with self._writing():
+            self._set_checkpoint(LEDGER, ledger)
 
     def _set_checkpoint(self, key: str, number: int) -> None:
         self._connection.execute(_SET_INFO, (key, str(number)))

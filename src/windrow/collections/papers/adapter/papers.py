@@ -26,6 +26,7 @@ from windrow.collections.papers.adapter.rows import (
     find_altered_rows,
     is_up_to_date,
     open_rows,
+    read_marks,
     read_settings,
 )
 from windrow.collections.papers.capture_rules import select
@@ -47,6 +48,7 @@ from windrow.ledger import Ledger
 from windrow.model import CdxLine, Item, Level, Limits
 from windrow.reasons import Reason
 from windrow.stores.records import RecordStore
+from windrow.stores.store_mark import StoreMark
 
 if TYPE_CHECKING:
     from windrow.adapters.home import Home, HomeView, PictureBytes
@@ -114,6 +116,10 @@ class PaperAdapter(RecordAdapter):
             return []
         with closing(PaperStore(path)) as store:
             return store.ask_again([_key(name) for name in names], reason, dry_run=dry_run)
+
+    def marks(self, workspace: Workspace, ledger: Ledger) -> Mapping[str, Callable[[], StoreMark]]:
+        """Return how to read how far the records, the table and the register of its rows go."""
+        return {**super().marks(workspace, ledger), **read_marks(self._paper_settings(workspace), ledger)}
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
         """Yield the faults of the records, and faults for rows that are missing, altered, or not up to date."""

@@ -33,7 +33,7 @@ from windrow.collections.papers.columns import (
 )
 from windrow.collections.papers.database.index import CatalogueIndex
 from windrow.collections.papers.database.store import PaperRecord, PaperStore, RowRegister
-from windrow.collections.papers.database.wide import open_table
+from windrow.collections.papers.database.wide import SqliteTable, open_table
 from windrow.collections.papers.extract import is_declined
 from windrow.collections.papers.matching import ACCEPTED, STUBS, match_paper, matched_slug, read_paper
 from windrow.collections.papers.row_keys import parse_digest, row_key
@@ -46,6 +46,7 @@ from windrow.ledger import Ledger
 from windrow.ledger.rows import CapturedRow
 from windrow.model import KeptResponse
 from windrow.stores.generations import begin_generation, is_older
+from windrow.stores.store_mark import StoreMark, mark_written
 
 _PAGE_SIZE = 64  # rows that are written at once
 _MAX_RECORD_ID_CHARACTERS = 256
@@ -100,6 +101,25 @@ def open_rows(settings: PaperSettings) -> Iterator[WideTable]:
         yield table
 
 
+def read_marks(settings: PaperSettings, ledger: Ledger) -> dict[str, Callable[[], StoreMark]]:
+    """Return how to read how far the table and its register go, if they are files.
+
+    What another workspace wrote last is not compared, since a table may be shared.
+    """
+    owner = ledger.sessions.identity()
+
+    def read_register() -> StoreMark:
+        with closing(RowRegister(settings.register)) as register:
+            return register.mark().within(owner)
+
+    def read_table() -> StoreMark:
+        with open_rows(settings) as table:
+            return table.mark().within(owner) if isinstance(table, SqliteTable) else StoreMark()
+
+    readers = {settings.register: read_register, Path(settings.table): read_table}
+    return {path.name: read for path, read in readers.items() if path.is_file()}
+
+
 def bring_up_to_date(settings: PaperSettings, pulse: Callable[[], bool]) -> Derived:
     """Update the catalogue's index, and write or remove the rows that are out of date, while `pulse` returns True.
 
@@ -133,6 +153,7 @@ def bring_up_to_date(settings: PaperSettings, pulse: Callable[[], bool]) -> Deri
             return _as_derived(_joined("all rows are up to date", look_up.describe()), catalogue, {})
         ledger = stack.enter_context(closing(Ledger(settings.ledger)))
         stores = _OpenStores(store, register, table, index, ledger, is_older_register="register" in copies)
+        mark_written(StoreMark(ledger.sessions.identity(), store.checkpoint()), table, register)
         begin_generation(table, register, store)
         totals, refused, last_key, undrawn_example = Counter[str](), dict[str, str](), "", ""
         while pulse() and (keys := store.stale_keys(_PAGE_SIZE, last_key)):

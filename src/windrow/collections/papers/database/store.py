@@ -17,6 +17,7 @@ from windrow.reasons import Reason
 from windrow.stores.record_versions import note_completed, read_observed
 from windrow.stores.records import RecordStore
 from windrow.stores.sqlite import SqliteStore, close_on_failure, create_or_stand_in
+from windrow.stores.store_mark import StoreMark
 
 # Triggers update the list in the transaction of each write, whichever code writes.
 _STALE_SCHEMA = """
@@ -326,6 +327,14 @@ class RowRegister(SqliteStore):
     def __init__(self, path: Path) -> None:
         super().__init__(path, _ROWS_SCHEMA)
         self._folder = path.parent
+
+    def mark(self) -> StoreMark:
+        """Return of which ledger the rows are, and the number of the last attempt from which they may be."""
+        return StoreMark.read(self.meta("mark"))
+
+    def set_mark(self, mark: StoreMark) -> None:
+        """Store a mark."""
+        self.put_meta("mark", mark.spell())
 
     def make_places_relative(self) -> None:
         """Remove the register's folder from the places of tables in it, which an earlier windrow wrote as a whole."""

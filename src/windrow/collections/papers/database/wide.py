@@ -14,9 +14,11 @@ from windrow.collections.papers.columns import Cells, Family, Put, check_columns
 from windrow.collections.papers.database.hbase import Gateway, HbaseTable
 from windrow.errors import ConfigError
 from windrow.stores.sqlite import SqliteStore, close_on_failure
+from windrow.stores.store_mark import StoreMark
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS family (name TEXT PRIMARY KEY, compressed INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS mark (one INTEGER PRIMARY KEY CHECK (one = 1), text TEXT NOT NULL) STRICT;
 CREATE TABLE IF NOT EXISTS key (id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE) STRICT;
 CREATE TABLE IF NOT EXISTS cell (key INTEGER NOT NULL REFERENCES key, column TEXT NOT NULL,
     packed INTEGER NOT NULL, value BLOB NOT NULL, PRIMARY KEY (key, column)) STRICT;
@@ -50,6 +52,17 @@ class SqliteTable(SqliteStore):
             raise ConfigError(f"{self.path} contains the table {stored_name[0]}, not {self._name}")
         for family in families:
             run("INSERT INTO family VALUES (?, ?) ON CONFLICT DO NOTHING", (family.name, family.compressed))
+
+    def mark(self) -> StoreMark:
+        """Return of which ledger windrow's rows are, and the number of the last attempt from which they may be."""
+        with self._guarded():
+            row = self._connection.execute("SELECT text FROM mark").fetchone()
+        return StoreMark.read(row[0] if row else "")
+
+    def set_mark(self, mark: StoreMark) -> None:
+        """Store a mark."""
+        with self._writing():
+            self._connection.execute("INSERT OR REPLACE INTO mark VALUES (1, ?)", (mark.spell(),))
 
     def get(self, key: bytes, columns: Sequence[str] = ()) -> Cells:
         """Return the cells of a row, or an empty mapping if the row does not exist."""

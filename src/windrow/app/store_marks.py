@@ -1,4 +1,4 @@
-"""Read how far each store of a workspace goes, to be compared with a ledger that may be an older copy."""
+"""Read how far each store of a workspace goes, and whose it is, to be compared with the ledger."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from windrow.config import Workspace
 from windrow.contract.registry import adapter, installed
 from windrow.errors import WindrowError
 from windrow.ledger import Ledger
+from windrow.stores.store_mark import StoreMark
 
 
-def read_checkpoints(workspace: Workspace, ledger: Ledger) -> dict[str, int]:
-    """Return a dict from each store and projection to the number of the last fact that it has.
+def read_marks(workspace: Workspace, ledger: Ledger) -> dict[str, StoreMark]:
+    """Return a dict from each store and projection to its mark.
 
     A store that cannot be read is left out: the harvest of its collection fails.
     """
-    checkpoints: dict[str, int] = {}
+    marks: dict[str, StoreMark] = {}
     for collection in sorted(harvested_collections(workspace, ledger) & {*installed()}):
         with suppress(WindrowError):
-            for store, read_checkpoint in adapter(collection).checkpoints(workspace, ledger).items():
+            for store, read_mark in adapter(collection).marks(workspace, ledger).items():
                 with suppress(WindrowError):
-                    checkpoints[store] = read_checkpoint()
-    return checkpoints
+                    marks[store] = read_mark()
+    return marks
