@@ -156,7 +156,7 @@ def test_a_store_of_another_workspace_is_refused_and_unchanged(tmp_path: Path) -
     ]
     assert "stores are of another workspace: drops.store" in Windrow(ours).status().problems[0]
     (ours / "windrow.toml").write_text(settings + f'[drops]\ntracker = "sqlite:///{theirs}/tracker.sqlite"\n')
-    with pytest.raises(ConfigError, match="stores are of another workspace: drops.tracker"):
+    with pytest.raises(ConfigError, match=r"stores are of another workspace: drops\.tracker"):
         Windrow(ours).run()
     assert [fault.problem for fault in Windrow(ours).check().faults] == [
         "these stores are of another workspace: drops.tracker"
@@ -216,7 +216,7 @@ def test_a_tracker_of_another_ledger_is_refused(tmp_path: Path) -> None:
     path = next(path for path in root.rglob("*") if is_table_of(path, "windrow_checkpoint"))
     with closing(sqlite3.connect(path)) as tracker, tracker:
         assert tracker.execute("UPDATE windrow_checkpoint SET seq = seq + 1000000").rowcount
-    with pytest.raises(ConfigError, match="stores are of another workspace: drops.tracker"):
+    with pytest.raises(ConfigError, match=r"stores are of another workspace: drops\.tracker"):
         Windrow(root).run()
 
 

@@ -96,12 +96,34 @@ def raise_error(error):
     return fail
 
 
-def test_what_a_killed_replay_left_is_named(harvested):
-    (harvested / ".replay").mkdir()
-    (harvested / ".replay/store").write_bytes(b"half")
-    assert any("a replay was killed and left" in problem for problem in windrow.open(harvested).status().problems)
-    run_replay(harvested)
-    assert windrow.open(harvested).status().problems == ()
+@pytest.mark.parametrize(
+    ("folder", "database"),
+    [(".replay", "store"), (".events.db.replay", "events.db"), ("../.kept.db.replay", "kept.db")],
+)
+@pytest.mark.parametrize("command", ["run", "replay"])
+def test_what_a_killed_replay_left_is_named_until_the_next_session_removes_it(harvested, folder, database, command):
+    toml = (harvested / "windrow.toml").read_text()
+    (harvested / "windrow.toml").write_text(f'{toml}\n[news]\nstore = "../kept.db"\n')
+    left = harvested / folder
+    left.mkdir()
+    try:
+        (left / database).write_bytes(b"half")
+        (left / "another").touch()
+        workspace = windrow.open(harvested)
+        assert "the next run removes it" in workspace.status().problems[0]
+        assert [fault.location for fault in workspace.check().faults] == [left.name]
+        workspace.run()
+        assert left.exists(), "windrow did not put the other file there"
+        (left / "another").unlink()
+        if command == "run":
+            assert f"{left.name} was removed, which a killed replay had left" in workspace.run().repairs
+        else:
+            workspace.replay()
+        assert not left.exists()
+        assert workspace.status().problems == ()
+    finally:
+        shutil.rmtree(left, ignore_errors=True)
+        (harvested / "windrow.toml").write_text(toml)
 
 
 def test_other_readers_give_what_a_first_reading_by_them_would(harvested, tmp_path, monkeypatch):

@@ -38,7 +38,6 @@ from windrow.adapters.takedown import named_origins
 from windrow.adapters.trial import DocumentFinding, DocumentReport, FetchedBytes, RecordPreview, TrialPart
 from windrow.clock import now
 from windrow.config import Workspace
-from windrow.config.workspace import replay_folder
 from windrow.contract import Answer, Ask, Collection, FollowResult, Observation, Request, Settle, Skip, Task, results_of
 from windrow.digest import digest, hash64
 from windrow.engine.check import Fault
@@ -63,7 +62,6 @@ from windrow.reasons import Reason
 from windrow.stores.index.folder import index_folder
 from windrow.stores.record_versions import Removal
 from windrow.stores.records import RecordStore
-from windrow.stores.sqlite import remove_scratch
 from windrow.stores.store_mark import StoreMark
 
 _MAX_LISTED = 20
@@ -438,13 +436,11 @@ class RecordAdapter(CountsUnrepaired, ShowsRecords):
 
     def clean_stores(self, workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:
         """Erase removed data from the store and its index. Return a message for each file in which some remains."""
-        path = self._path(workspace)
-        remove_scratch(replay_folder(path), [path.name])
         with self._store(workspace) as store:
             if store is not None:
                 store.rebuild_index(pulse)
                 if not store.erase_deleted(pulse):
-                    return (kept_by_reader(path),)
+                    return (kept_by_reader(self._path(workspace)),)
         return ()
 
     # Settings.

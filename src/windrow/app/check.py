@@ -11,6 +11,7 @@ from windrow.adapters.adapter import Adapter, Adopts, ChecksTree, harvested_coll
 from windrow.app.store_marks import read_marks
 from windrow.app.warc_files import has_warc_files
 from windrow.config import Workspace
+from windrow.config.workspace import LEFT_REPLAY, LEFT_REPLAY_HINT, left_replays
 from windrow.contract import registry
 from windrow.engine.check import Fault, check_archive, check_index, check_states, check_steps, check_values
 from windrow.engine.older_ledger import find_ledger_problems
@@ -61,6 +62,7 @@ def check_workspace(workspace: Workspace, ledger: Ledger) -> Checkup:
         Fault(takedown.target, "its takedown was interrupted", "windrow forget finishes it")
         for takedown in ledger.takedowns.open()
     ]
+    projection_faults += [Fault(folder.name, LEFT_REPLAY, LEFT_REPLAY_HINT) for folder in left_replays(workspace)]
     projection_faults += [
         *check_steps(ledger),
         *(fault for adapter in adapters for fault in _check_stores(workspace, ledger, adapter)),

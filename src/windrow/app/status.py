@@ -28,7 +28,7 @@ from windrow.app.summary import (
 )
 from windrow.clock import now
 from windrow.config import Workspace
-from windrow.config.workspace import REPLAY_FOLDER
+from windrow.config.workspace import LEFT_REPLAY, LEFT_REPLAY_HINT, left_replays
 from windrow.contract.registry import capable, describe_broken, installed
 from windrow.engine.archive_losses import find_losses
 from windrow.engine.frontier import Frontier, frontier_of
@@ -200,8 +200,8 @@ def _find_problems(workspace: Workspace, ledger: Ledger) -> tuple[str, ...]:
         except ConfigError as error:
             problems.append(f"{error}; {error.hint}")
     problems += find_losses(folder, ledger.captures.promised)
-    if (workspace.root / REPLAY_FOLDER).exists() and not running_process(ledger):
-        problems.append(f"a replay was killed and left {workspace.root / REPLAY_FOLDER}; windrow replay")
+    if (folders := left_replays(workspace)) and not running_process(ledger):
+        problems += [f"{folder}: {LEFT_REPLAY}; {LEFT_REPLAY_HINT}" for folder in folders]
     return (*problems, *describe_returned(ledger, folder), *unfinished_takedowns(ledger))
 
 

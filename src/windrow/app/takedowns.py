@@ -9,6 +9,7 @@ from functools import partial
 
 from windrow.adapters.adapter import Forgets, TakedownEstimate, harvested_collections
 from windrow.config import Workspace
+from windrow.config.workspace import left_replays
 from windrow.contract.registry import capable
 from windrow.engine.session import Session, SessionSettings
 from windrow.engine.takedown import (
@@ -23,6 +24,7 @@ from windrow.engine.takedown import (
 from windrow.errors import UsageError
 from windrow.formats.url import normalise
 from windrow.ledger import Ledger
+from windrow.stores.sqlite import remove_scratch
 
 
 def estimate_takedowns(workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[TakedownEstimate]:
@@ -53,6 +55,8 @@ def take_down(
     that have or had sources.
     """
     with Session(setup, "forget") as session:
+        for folder, databases in left_replays(workspace).items():  # the session could not remove it
+            remove_scratch(folder, databases)
         adapters_by_name = adapters or _takedown_adapters(workspace, session.ledger)
         stores = {
             name: CollectionStores(

@@ -122,6 +122,7 @@ class Windrow:
     def setup(self) -> SessionSettings:
         """The settings of sessions in this workspace."""
         from windrow.app.store_marks import read_marks
+        from windrow.config.workspace import left_replays
         from windrow.engine.session import SessionSettings
 
         run, cores = self.config.run, os.cpu_count() or 2
@@ -134,7 +135,7 @@ class Windrow:
             run.readers or cores,
             self.config.user_agent,
             sandbox=run.sandbox, group_reads=run.group_reads, part_folder=self.config.part_folder,
-            read_marks=partial(read_marks, self.config),
+            left_replays=left_replays(self.config), read_marks=partial(read_marks, self.config),
             request_deadline=run.request_deadline, secret_variables=self.config.secret_variables,
         )  # fmt: skip
 

@@ -238,10 +238,29 @@ class _Location(NamedTuple):
 REPLAY_FOLDER = ".replay"
 """The name of the folder, in the workspace, in which `windrow replay` builds databases."""
 
+SCRATCH = ("ledger.sqlite", "store")
+"""The names of the databases in `REPLAY_FOLDER`."""
+
 
 def replay_folder(path: Path) -> Path:
     """Return the folder, beside a database's file, in which a replay builds its replacement."""
     return path.parent / f".{path.name}.replay"
+
+
+LEFT_REPLAY = "is what a killed replay left; the next run removes it"
+LEFT_REPLAY_HINT = "windrow replay makes the replay again"
+
+
+def left_replays(workspace: Workspace) -> dict[Path, tuple[str, ...]]:
+    """Return the existing folders in which replays build databases, each with the names of its databases.
+
+    Without a replay that is under way, one that was killed left them.
+    """
+    stores = {value.value for value in workspace.values if isinstance(value.value, Path)}
+    stores |= {workspace.root / path.name[1 : -len(".replay")] for path in workspace.root.glob(".?*.replay")}
+    databases: dict[Path, tuple[str, ...]] = {replay_folder(path): (path.name,) for path in sorted(stores)}
+    databases[workspace.root / REPLAY_FOLDER] = SCRATCH
+    return {folder: names for folder, names in databases.items() if folder.is_dir()}
 
 
 def refuse_overlaps(

@@ -34,9 +34,6 @@ from windrow.model import Finding, Item, Member, Reading, State, Status
 from windrow.reasons import OWN_FAULTS, Reason
 from windrow.stores.sqlite import close_into_file, empty_wal, make_scratch, remove_scratch, store_errors
 
-SCRATCH = ("ledger.sqlite", "store")
-"""The names of the files in the scratch folder of a replay of items."""
-
 
 class ReplayChange(NamedTuple):
     """A document whose state at the end of the replay differs from the state before."""

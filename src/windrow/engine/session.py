@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -63,13 +63,14 @@ from windrow.engine.steps.sandbox import linked_files
 from windrow.engine.steps.settling import settle_step
 from windrow.engine.steps.stepping import derive_step, take_step
 from windrow.engine.steps.worker import WorkerConfig
-from windrow.errors import SOURCES_FAILED, ConfigError, Stopped, WindrowError
+from windrow.errors import SOURCES_FAILED, ConfigError, Stopped, StoreError, WindrowError
 from windrow.formats.text import counted
 from windrow.ledger import Lease, Ledger, LedgerWriter
 from windrow.ledger.lease import name_this_process
 from windrow.model import Limits
 from windrow.private_files import private_files
 from windrow.reasons import Reason
+from windrow.stores.sqlite import remove_scratch
 from windrow.stores.store_mark import StoreMark
 
 WORK: dict[type[Step], Callable[[HarvestRun, Any], None]] = {
@@ -142,6 +143,7 @@ class SessionSettings:
     group_reads: bool = False  # whether the group may read what is written
     part_folder: Path = Path("parts")  # where the parts of a divided crawl leave addresses to each other
     read_marks: Callable[[Ledger], Mapping[str, StoreMark]] = lambda _: {}  # how far each store goes, and whose it is
+    left_replays: Mapping[Path, Sequence[str]] = field(default_factory=dict)  # folders to remove, and their databases
     secret_variables: tuple[str, ...] = ()  # environment variables that readers must not have
     request_deadline: float = 0.0  # seconds after which a run leaves its other addresses to the next one; 0: never
 
@@ -179,7 +181,7 @@ class Session:
                 refuse_wrong_ledger(self.ledger, settings.archive, settings.read_marks(self.ledger))
                 self.repaired = repair_archive(settings.archive, recorded_ends)
                 erased, not_erased = erase_returned(self.ledger, settings.archive)
-                self.repaired += erased
+                self.repaired += [*erased, *_remove_left_replays(settings.left_replays)]
                 self.losses = [*find_losses(settings.archive, lambda: recorded_ends), *not_erased]
                 self._lost_files = frozenset(find_lost_files(settings.archive, recorded_ends))
             last_time, before = self.ledger.sessions.last_at(), self.ledger.sessions.latest()
@@ -349,6 +351,14 @@ class Session:
 
         with signals_to(count_stop):
             yield
+
+
+def _remove_left_replays(folders: Mapping[Path, Sequence[str]]) -> Iterator[str]:
+    """Remove what killed replays left, and yield a message for each folder; `windrow status` names one that remains."""
+    for folder, databases in folders.items():
+        with suppress(StoreError, OSError):
+            remove_scratch(folder, databases)
+            yield f"{folder.name} was removed, which a killed replay had left"
 
 
 def _readable_paths(harvest: Harvest, archive: Path) -> tuple[Path, ...]:

@@ -20,14 +20,13 @@ from windrow.collections.drops.database.table_store import REPLAY_MARK
 from windrow.collections.drops.name import ZipName, read_zip_name
 from windrow.collections.drops.settings import Drops
 from windrow.config import Workspace
-from windrow.config.workspace import REPLAY_FOLDER
+from windrow.config.workspace import REPLAY_FOLDER, SCRATCH
 from windrow.digest import digest, shorten_digest
 from windrow.engine.fetchers.fetcher_pool import FetcherPool
 from windrow.engine.fetchers.message import ArchiveSettings
 from windrow.engine.older_ledger import claim_store
 from windrow.engine.progress import Progress
 from windrow.engine.replay import (
-    SCRATCH,
     RenumberingStore,
     ReplayChange,
     Replayed,

@@ -33,12 +33,11 @@ from windrow.collections.pages.database.store import SummaryStore
 from windrow.collections.pages.reading import Pile
 from windrow.collections.pages.settings import Pages
 from windrow.config import Workspace
-from windrow.config.workspace import REPLAY_FOLDER, replay_folder
 from windrow.digest import hash64
 from windrow.engine.archive_losses import find_losses
 from windrow.engine.check import Fault
 from windrow.engine.progress import Progress
-from windrow.engine.replay import SCRATCH, settle_unread
+from windrow.engine.replay import settle_unread
 from windrow.engine.session import Session, SessionSettings
 from windrow.engine.takedown import TakedownTarget, kept_by_reader
 from windrow.errors import StoreError
@@ -47,7 +46,7 @@ from windrow.ledger import Ledger
 from windrow.query.word import count_words
 from windrow.reasons import Reason
 from windrow.stores.index.folder import refuse_foreign, remove_index
-from windrow.stores.sqlite import SqliteReader, find_wrong_values, remove_scratch
+from windrow.stores.sqlite import SqliteReader, find_wrong_values
 
 KIND = "pages"
 
@@ -96,13 +95,11 @@ def clean_stores(workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, 
     """Remove the remains of deleted pages. Return a message for each database that still has remains.
 
     Duplicates are updated, and the search index is rebuilt, because removed documents remain in its files for a while.
-    Both databases are rewritten; a database that another process is reading keeps remains in its write-ahead log. Files
-    of killed replays are deleted. `pulse` is called between parts of the work.
+    Both databases are rewritten; a database that another process is reading keeps remains in its write-ahead log.
+    `pulse` is called between parts of the work.
     """
     refuse_foreign(workspace.section(Pages).index)
     summary_path = workspace.section(Pages).summary_database
-    remove_scratch(workspace.root / REPLAY_FOLDER, SCRATCH)
-    remove_scratch(replay_folder(summary_path), [summary_path.name])
     if summary_path.is_file():
         with closing(SummaryStore(summary_path)) as store:
             store.finish(int(now().timestamp()))
