@@ -108,6 +108,7 @@ def test_a_store_that_is_gone(root):
     for path in root.glob("drops.sqlite*"):
         path.unlink()
     assert [tuple(fault) for fault in faults(root)] == [("store", "does not exist", "windrow replay")]
+    assert "drops.store has no tables" in windrow.open(root).status().problems[0]
     assert not (root / "drops.sqlite").exists()
     for _ in range(2):
         with pytest.raises(StoreError, match="has no tables, although documents were read") as error:
@@ -129,6 +130,7 @@ def test_a_store_that_is_gone(root):
 )
 def test_a_run_refuses_a_store_that_is_an_older_copy(root, as_before):
     change(root / "drops.sqlite", as_before)
+    assert any("drops.store is an older copy: it lacks" in problem for problem in windrow.open(root).status().problems)
     with pytest.raises(StoreError, match=r"is an older copy: it lacks .*xml, the last document") as error:
         windrow.open(root).run()
     assert error.value.hint == "windrow replay"

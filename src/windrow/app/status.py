@@ -33,7 +33,7 @@ from windrow.contract.registry import capable, describe_broken, installed
 from windrow.engine.archive_losses import find_losses
 from windrow.engine.frontier import Frontier, frontier_of
 from windrow.engine.listed.rest import RestingFile
-from windrow.engine.older_ledger import find_ledger_problems
+from windrow.engine.older_ledger import find_ledger_problems, is_foreign
 from windrow.engine.requests.waiting import ServiceWait
 from windrow.engine.returned_records import describe_returned
 from windrow.engine.source_counts import FrontierCount, count_frontiers, count_waiting_files, gone_at_once
@@ -188,10 +188,11 @@ def _repeated_counts(
 
 
 def _find_problems(workspace: Workspace, ledger: Ledger) -> tuple[str, ...]:
-    """Say what is lost in the archive or unfinished, and whether the ledger is an older copy, or another one."""
+    """Say what is lost in archive or stores, or unfinished, and whether the ledger is an older copy, or another one."""
     folder = workspace.archive.folder
-    ledger_problems = find_ledger_problems(ledger, folder, read_marks(workspace, ledger))
-    problems = [f"{problem.message}; {problem.hint}" for problem in ledger_problems]
+    marks = read_marks(workspace, ledger)
+    problems = [f"{problem.message}; {problem.hint}" for problem in find_ledger_problems(ledger, folder, marks)]
+    problems += [mark.problem for mark in marks.values() if mark.problem and not is_foreign(mark.owner, ledger)]
     if not ledger.sessions.latest() and any(folder.glob("*.warc*")):
         from windrow.archive import refuse_other_ledger  # noqa: PLC0415 rarely needed
 

@@ -73,6 +73,31 @@ def test_an_edited_article_stays_as_it_is_where_an_earlier_answer_is_read_late(t
     assert "Edited" in edited.values()
 
 
+def test_a_file_that_was_replaced_by_an_older_copy_is_named(tmp_path, press):
+    sites = {"press": {"url": press.url, "kind": "wordpress", "overlap": "0s"}}
+    workspace = configured(tmp_path, sites, "rewrite_changed = true")
+    run(workspace)
+    press.edit(2, "2099-01-01T00:00:00", title={"rendered": "Edited"})
+    older = {path: path.read_text() for path in tmp_path.glob("normalized_news/*/*.json")}
+    run(workspace)
+
+    def find_faults():
+        with closing(Ledger(workspace.ledger)) as ledger:
+            return [*ADAPTER.check(workspace, ledger)]
+
+    assert find_faults() == []
+    (changed,) = (path for path, text in older.items() if path.read_text() != text)
+    changed.write_text(older[changed])
+    (fault,) = find_faults()
+    assert fault.location.endswith(changed.name)
+    assert fault.problem == "is an older copy: it has version 1 of 2"
+    changed.unlink()  # what the hint says
+    ADAPTER.replay(workspace, session_settings(workspace), Progress(quiet=True))
+    run(workspace)
+    assert find_faults() == []
+    assert "Edited" in changed.read_text()
+
+
 def test_articles_that_were_read_late_are_written_page_by_page_until_the_run_is_stopped(tmp_path, press, monkeypatch):
     monkeypatch.setattr(publish, "_PAGE_SIZE", 2)
     workspace = configured(tmp_path, feed_of(press, (1, 2, 3, 4)))

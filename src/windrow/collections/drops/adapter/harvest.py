@@ -256,11 +256,7 @@ def open_harvest(workspace: Workspace, *, is_replay: bool) -> Harvest:
     with close_on_failure(tables.close):
         if not is_replay and workspace.ledger.exists():
             with closing(Ledger(workspace.ledger)) as ledger:
-                if is_missing_file(drops.store.url) or not tables.has_tables():
-                    _refuse_lost_store(ledger)
-                else:
-                    refuse_unfinished_store(tables)
-                    _refuse_older_store(ledger, tables)
+                _refuse_unusable_store(workspace, ledger, tables)
         tables.prepare()
         tracker = Tracker(workspace, sources)
     return Harvest(
@@ -282,6 +278,15 @@ def open_store(workspace: Workspace) -> TableStore:
     """Return the store of loaded records; its first method call opens the database."""
     address = workspace.section(Drops).store
     return TableStore(address.url, TABLES, SUMMARY_COUNTS, password=read_password(address))
+
+
+def _refuse_unusable_store(workspace: Workspace, ledger: Ledger, tables: TableStore) -> None:
+    """Raise StoreUnreachable if the store is lost, older than the ledger, or made by a replay that was cut off."""
+    if is_missing_file(workspace.section(Drops).store.url) or not tables.has_tables():
+        _refuse_lost_store(ledger)
+    else:
+        refuse_unfinished_store(tables)
+        _refuse_older_store(ledger, tables)
 
 
 def _refuse_lost_store(ledger: Ledger) -> None:
@@ -376,20 +381,27 @@ def check_source(workspace: Workspace, source: Source) -> None:
 
 
 def marks(workspace: Workspace, ledger: Ledger) -> Mapping[str, Callable[[], StoreMark]]:
-    """Return how to read how far the store and the tracker go, and of which ledger they are, if their files exist."""
-    del ledger
+    """Return how to read how far the store and the tracker go, and of which ledger they are, if their files exist.
+
+    The store is read in any case: a run refuses one that is lost.
+    """
 
     def read_store() -> StoreMark:
         with closing(open_store(workspace)) as tables:
-            return StoreMark(tables.owner(), tables.last_item()) if tables.has_tables() else StoreMark()
+            is_there = not is_missing_file(drops.store.url) and tables.has_tables()
+            mark = StoreMark(tables.owner(), tables.last_item()) if is_there else StoreMark()
+            try:
+                _refuse_unusable_store(workspace, ledger, tables)
+            except StoreUnreachable as error:
+                return mark._replace(problem=str(error))
+            return mark
 
     def read_tracker() -> StoreMark:
         with closing(Tracker(workspace, ())) as tracker:
             return tracker.mark()
 
     drops = workspace.section(Drops)
-    readers = {"drops.store": (drops.store, read_store), "drops.tracker": (drops.tracker, read_tracker)}
-    return {name: read for name, (address, read) in readers.items() if not is_missing_file(address.url)}
+    return {"drops.store": read_store} | ({} if is_missing_file(drops.tracker.url) else {"drops.tracker": read_tracker})
 
 
 def update_projection(workspace: Workspace, ledger: Ledger) -> None:

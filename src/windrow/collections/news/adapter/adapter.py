@@ -24,6 +24,8 @@ from windrow.digest import hash64
 from windrow.engine.check import Fault
 from windrow.engine.run import Harvest
 from windrow.engine.takedown import TakedownTarget
+from windrow.errors import StepError
+from windrow.formats.json_page import load_json
 from windrow.formats.url import normalise
 from windrow.ledger import Ledger
 from windrow.model import Limits
@@ -67,21 +69,24 @@ class NewsAdapter(RecordAdapter):
         return {**super().marks(workspace, ledger), tree.name: lambda: TreeMark(tree).mark().within(owner)}
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
-        """Yield the faults of the records, and of each written file that is missing, unreadable or not valid."""
+        """Yield the faults of the records, and of each written file that is missing, unreadable, not valid or older."""
         yield from super().check(workspace, ledger)
         path, tree = self._path(workspace), self._folders(workspace).articles
         if not path.is_file():
             return
         yield from self._check_unwritten(path)
+        hint = "move the file away, then windrow replay; the next run then writes it"
         with closing(TreeIndex(path)) as index:
             for file in index.files():
                 if not (tree / file).is_file():
-                    hint = "windrow replay; the next run then writes it"
-                    yield Fault(file, "was written and does not exist any more", hint)
+                    yield Fault(file, "was written and does not exist any more", hint.partition(", then ")[2])
                     continue
-                hint = "move the file away, then windrow replay; the next run then writes it"
                 faults = (fault for fault in _check_file(tree / file, file) if isinstance(fault, Fault))
                 yield from (fault._replace(hint=hint) for fault in faults)
+            for file, hashes in index.rewritten():
+                if older := _find_older_version(tree / file, hashes):
+                    problem = f"is an older copy: it has version {older} of {len(hashes)}"
+                    yield Fault(file, problem, hint)
 
     def _check_unwritten(self, path: Path) -> Iterator[Fault]:
         """Yield a fault for each current record whose article has no file, although its run was written."""
@@ -256,6 +261,23 @@ def _check_file(path: Path, name: str) -> Iterator[Fault | int]:
     yield size
     for field, problem in standard.check_file(path.parent.name, path.name, content):
         yield Fault(name, f"{field}: {problem}" if field else problem)
+
+
+def _find_older_version(path: Path, hashes: Sequence[str]) -> int:
+    """Return the number of the version in an article's file, from 1 on, or 0 for the latest or an unknown one.
+
+    `hashes` are those of the versions that windrow wrote: another program may have written the file.
+    """
+    try:
+        article = load_json(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError, StepError):
+        return 0  # `_check_file` says why
+    metadata = article.get("metadata") if isinstance(article, dict) else None
+    canonical_url = metadata.get("canonical_url") if isinstance(metadata, dict) else None
+    contents = [article, article | {"canonical_url": canonical_url}] if isinstance(article, dict) else []
+    found_hashes = {standard.content_hash(content) for content in contents}
+    versions = [number for number, version_hash in enumerate(hashes, 1) if version_hash in found_hashes]
+    return versions[-1] if versions and versions[-1] < len(hashes) else 0
 
 
 def _limits(workspace: Workspace) -> Limits:

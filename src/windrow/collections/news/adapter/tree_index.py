@@ -95,7 +95,7 @@ class TreeMark(NamedTuple):
 class TreeIndex(SqliteStore):
     """The tables of articles that have files, of runs, and of the last attempt that was written.
 
-    Outside `writing_run`, only `last_attempt` and `files` may be called, and `find` in a block of `store_errors`.
+    Outside `writing_run`, only `last_attempt`, `files` and `rewritten` may be called, and `find` in `store_errors`.
     """
 
     def __init__(self, path: Path) -> None:
@@ -169,6 +169,13 @@ class TreeIndex(SqliteStore):
         with self._guarded():
             for (file,) in self._connection.execute("SELECT file FROM written ORDER BY file"):
                 yield file
+
+    def rewritten(self) -> Iterator[tuple[str, list[str]]]:
+        """Yield (path, the hash of each version of its content, the latest last) of each article that was rewritten."""
+        query = "SELECT file, revisions FROM written WHERE revisions <> '[]' ORDER BY file"
+        with self._guarded():
+            for file, revisions in self._connection.execute(query):
+                yield file, [revision["hash"] for revision in json.loads(revisions)]
 
     def remove(self, article_id: int) -> None:
         """Remove an article and its aliases."""
