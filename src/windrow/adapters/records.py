@@ -6,7 +6,6 @@ declares it (`windrow.settings.setting.store_of`), otherwise `NAME.db` in the wo
 
 from __future__ import annotations
 
-import io
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
@@ -35,15 +34,15 @@ from windrow.adapters.search_answer import SearchAnswer
 from windrow.adapters.selection import CountsUnrepaired
 from windrow.adapters.shown_records import ShowsRecords
 from windrow.adapters.takedown import named_origins
-from windrow.adapters.trial import DocumentFinding, DocumentReport, FetchedBytes, RecordPreview, TrialPart
-from windrow.clock import now
+from windrow.adapters.trial import TrialPart
+from windrow.adapters.trial_reading import RecordJob, read_apart
 from windrow.config import Workspace
-from windrow.contract import Answer, Ask, Collection, FollowResult, Observation, Request, Settle, Skip, Task, results_of
-from windrow.digest import digest, hash64
+from windrow.contract import Collection, Settle
+from windrow.digest import hash64
 from windrow.engine.check import Fault
 from windrow.engine.progress import Progress
 from windrow.engine.replay import settle_unread
-from windrow.engine.requests.answers import allowed_origins, body_of
+from windrow.engine.requests.answers import allowed_origins
 from windrow.engine.requests.services import is_archived, service_sources
 from windrow.engine.requests.waiting import ServiceWait, describe_waits, service_wait
 from windrow.engine.run import Harvest
@@ -56,7 +55,7 @@ from windrow.formats.text import counted, show
 from windrow.formats.url import describe_bad_address, normalise, normalise_typed, parts
 from windrow.ledger import ELSEWHERE, Ledger
 from windrow.ledger.typed.addresses import AddressRow
-from windrow.model import Item, Level, Limits, Site, Source
+from windrow.model import Limits, Site, Source
 from windrow.query.columns import check_columns
 from windrow.reasons import Reason
 from windrow.stores.index.folder import index_folder
@@ -182,7 +181,7 @@ class RecordAdapter(CountsUnrepaired, ShowsRecords):
         return workspace.of(self._collection.name)
 
     def try_address(self, workspace: Workspace | None, address: str) -> Iterator[TrialPart]:
-        """Fetch, follow and read one address, without asking services. Raises UsageError if it is not a web address."""
+        """Fetch, follow and read one address, without asking services. Raise UsageError if it is not a web address."""
         first_url = normalise(address).url
         if not first_url:
             raise UsageError(describe_bad_address(address), hint="windrow try --help")
@@ -194,35 +193,9 @@ class RecordAdapter(CountsUnrepaired, ShowsRecords):
             return self._source_at(workspace, requested_url, first_url)
 
         answer = sample_address(access, first_url, limits)
-        url = answer.url
-        content = body_of(io.BytesIO(answer.body), answer.fields, limits).read()
-        yield FetchedBytes(url, url, len(content), digest(content), round(answer.seconds, 3))
-        source = self._source_at(workspace, url, first_url)
-        decoded_answer = Answer(Request(url), answer.status, answer.fields, io.BytesIO(content), now())
-        follow = self._collection.follow
-        follow_result = follow(source, {}, decoded_answer) if follow else FollowResult()
-        task = Task(Item(0, self._collection.name, "attempt", url), io.BytesIO(content), limits, {},
-                    self._text_options(workspace), fields=answer.fields, source=source, visited=decoded_answer.at,
-                    offers=follow_result.offers, request=decoded_answer.request)  # fmt: skip
-        parts_read = results_of(self._step.run(task))
-        if follow_result.skip and any(isinstance(part, Observation) for part in parts_read):
-            follow_result = FollowResult()  # a document that leads nowhere and is itself a record, such as an article
-        yield from record_story.follow_findings(url, self._collection.phases[0], follow_result)
-        count = 0
-        for part in parts_read:
-            if isinstance(part, Observation):
-                count += 1
-                yield RecordPreview(url, self._collection.name, part.key, self._collection.name, part.value or {})
-            elif isinstance(part, Skip):
-                yield DocumentFinding(
-                    url, self._step.phase, Level.WARN, str(part.reason), part.message or part.reason.meaning
-                )
-            elif isinstance(part, Ask):
-                message = f"{part.name}: {part.method} {part.path} to {part.service}; a run makes this request"
-                yield DocumentFinding(url, self._step.phase, Level.NOTE, "Ask", message)
-        yield DocumentReport(
-            url, self._collection.name, len(content), digest(content), self._step.phase, follow_result.skip, count
-        )
+        source = self._source_at(workspace, answer.url, first_url)
+        job = RecordJob(self._collection, answer, source, self._text_options(workspace))
+        yield from read_apart(workspace, self._collection, job, limits)
 
     # The optional methods.
 

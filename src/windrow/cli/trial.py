@@ -39,8 +39,8 @@ def try_command(console: Console, address: str, collection: str, limit: int) -> 
     ADDRESS is the path of a zip, a page or a document, or an address on a server; an address below a
     source of this workspace is fetched with that source's credentials. Members, findings with their
     line and column, and records are printed; nothing is written. Without a workspace, the standard's
-    own schemas and centres are used. Except for drops, the document is read in this process, without
-    the sandbox of a run. The exit code is 1 if something was refused.
+    own schemas and centres are used. The document is read in the sandbox of a run, with its limits of
+    time and memory. The exit code is 1 if something was refused.
     """
     from windrow.adapters.trial import TRIAL_TYPES, DocumentReport, FetchedBytes  # noqa: PLC0415
     from windrow.contract.registry import adapter  # noqa: PLC0415

@@ -295,11 +295,12 @@ def test_first_pages_that_cannot_be_drawn_are_counted(harvested):
 def test_try_reads_a_file_and_keeps_nothing(tmp_path):
     path = tmp_path / "paper.pdf"
     path.write_bytes(GOOD)
-    fetched, record = ADAPTER.try_address(None, str(path))
+    fetched, record, report = ADAPTER.try_address(None, str(path))
     assert (fetched.size, record.identifier) == (len(GOOD), f"sha1:{sha1(GOOD)}")
     assert record.fields["title"] == "A careful measure of the whole thing"
+    assert (report.reason, report.records) == (None, 1)
     path.write_bytes(b"<html>")
-    assert [part.kind for part in list(ADAPTER.try_address(None, str(path)))[1:]] == ["not_wanted"]
+    assert [part.kind for part in list(ADAPTER.try_address(None, str(path)))[1:-1]] == ["not_wanted"]
 
 
 def test_a_paper_taken_down_leaves_no_row(tmp_path):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from windrow.adapters.trial import DocumentFinding, DocumentReport, FetchedBytes, RecordPreview, TrialPart
+from windrow.adapters.trial_reading import trial_pool
 from windrow.collections.drops.adapter.harvest import make_step_options, read_resources, read_schema
 from windrow.collections.drops.collection import COLLECTION
 from windrow.collections.drops.elements import TABLES, ElementTable
@@ -18,7 +19,6 @@ from windrow.contract import Check, Collection, Judge, Load, Read, Rows, Step
 from windrow.engine.fetchers.message import Job
 from windrow.engine.sample import sample
 from windrow.engine.steps.pool import Pool
-from windrow.engine.steps.worker import WorkerConfig
 from windrow.errors import ConfigError, UsageError
 from windrow.model import (
     Finding,
@@ -76,14 +76,8 @@ def try_address(workspace: Workspace | None, address: str) -> Iterator[TrialPart
         key = offer.key if offer else name
         reason = offer.reason if offer else None
         yield FetchedBytes(site.address(path), key, response.size, response.digest, round(seconds, 3), reason)
-        config = WorkerConfig(setup.collection, Path(folder), setup.limits, setup.resources)
-        if workspace is not None:
-            config = config._replace(sandbox=workspace.run.sandbox, secret_variables=workspace.secret_variables)
-        pool = Pool(config, 1)
-        try:
+        with trial_pool(workspace, setup.collection, Path(folder), setup.limits, setup.resources) as pool:
             yield from _TrialReader(setup, pool, response).read(key, is_document=offer is None)
-        finally:
-            pool.close()
 
 
 def _locate_file(setup: TrialSetup, address: str) -> tuple[Site, str, str]:

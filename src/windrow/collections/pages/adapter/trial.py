@@ -12,9 +12,11 @@ from urllib.parse import unquote, urlsplit
 
 from windrow.adapters.adapter import refuse_without_contact
 from windrow.adapters.trial import DocumentFinding, DocumentReport, FetchedBytes, RecordPreview, TrialPart
+from windrow.adapters.trial_reading import read_apart
 from windrow.clock import from_unix_time
 from windrow.collections.pages.adapter.harvest import find_agent, require_agent
 from windrow.collections.pages.code import Destination, Locality
+from windrow.collections.pages.collection import COLLECTION
 from windrow.collections.pages.discover import make_site_policy
 from windrow.collections.pages.reading import PageDocument as Page
 from windrow.collections.pages.reading import read
@@ -29,7 +31,7 @@ from windrow.collections.pages.steps import (
 )
 from windrow.config import Workspace
 from windrow.digest import digest
-from windrow.engine.sample import sample_address
+from windrow.engine.sample import SampledAnswer, sample_address
 from windrow.errors import UsageError
 from windrow.fetch.politeness.guard import is_loopback, read_allowed
 from windrow.formats.http import CUT_BODY, decode_body
@@ -43,58 +45,64 @@ FILE_BASE = "http://localhost/"
 PHASE = "summarise"
 
 
-class _Answer(NamedTuple):
-    """The bytes of a page or file. `address` is shown to the user; `url` is the final address, after redirects.
+class PageJob(NamedTuple):
+    """A page or file to read. `address` is shown to the user; that of the answer is the final one, after redirects.
 
-    `fields` are the header fields (empty for a file); `seconds` is the duration of the request (0 for a file).
+    `source` is the one to which the page belongs, if any does, and `agent` the user agent of its robots directives.
     """
 
     address: str
-    url: str
-    raw: bytes
-    fields: Mapping[str, str]
-    seconds: float
-    is_redirected: bool = False
+    answer: SampledAnswer
+    source: Source | None = None
+    agent: str = ""
+
+    def run(self, limits: Limits) -> list[TrialPart]:
+        """Read the page."""
+        return [*self._read(limits)]
+
+    def _read(self, limits: Limits) -> Iterator[TrialPart]:
+        address, answer, raw = self.address, self.answer, self.answer.body
+        yield FetchedBytes(address, answer.url, len(raw), digest(raw), round(answer.seconds, 3))
+        if answer.seconds and answer.url != address:
+            yield DocumentFinding(address, PHASE, Level.NOTE, "Redirected", f"to {answer.url}")
+        body, is_cut = decode_body(raw, answer.fields, most=limits.member_size, ratio=limits.ratio)
+        if is_cut:
+            yield DocumentFinding(address, PHASE, Level.WARN, Reason.TRUNCATED.class_name, CUT_BODY)
+        ignored = find_ignored(self.source) if self.source else NOTHING_IGNORED
+        page = read(body, answer.url, answer.fields, find_scope(self.source), limits, ignored=ignored)
+        excess_of_caps = find_excess(page, limits.links)
+        records = list(_list_records(answer.url, replace(page, links=page.links[: limits.links])))
+        for directive in sorted(page.robots):
+            yield DocumentFinding(address, PHASE, Level.NOTE, "Robots", f"the page has the directive {directive}")
+        for finding in page.findings:
+            kind = finding.kind.title().replace("_", "")
+            yield DocumentFinding(address, PHASE, finding.level, kind, finding.message)
+        missing = "" if any(page.pile.fields()) else explain_missing_text(page, leads_on=page.refresh is not None)
+        if missing and all(finding.kind != missing for finding in page.findings):
+            reason = Reason(missing)
+            yield DocumentFinding(address, PHASE, Level.WARN, reason.class_name, reason.meaning)
+        for excess in excess_of_caps:
+            message = f"{excess.cap.rule}: {excess.number:,} left out"
+            yield DocumentFinding(address, PHASE, Level.WARN, Reason.CAPPED.class_name, message)
+        if page.canonical:
+            yield DocumentFinding(address, PHASE, Level.NOTE, "Canonical", page.canonical)
+        yield from records
+        kind = page.mime.essence if page.mime else "unknown"
+        directives = read_directives(page, answer.fields, self.agent)
+        refusal = directives.refusal(find_answer_time(answer.fields, datetime.now(UTC)))
+        yield DocumentReport(address, kind, len(body), digest(body), PHASE, refusal, len(records))
 
 
 def try_address(workspace: Workspace | None, address: str) -> Iterator[TrialPart]:
     """Fetch a page, or read a file, and yield its size and digest, findings, records and a report, in this order."""
     limits = workspace.section(Pages).limits if workspace else LIMITS
     is_file = address.lower().startswith("file:") or "://" not in address
-    answer = _read_file(address, limits) if is_file else _fetch(workspace, address, limits)
-    yield FetchedBytes(answer.address, answer.url, len(answer.raw), digest(answer.raw), round(answer.seconds, 3))
-    if answer.is_redirected:
-        yield DocumentFinding(answer.address, PHASE, Level.NOTE, "Redirected", f"to {answer.url}")
-    body, is_cut = decode_body(answer.raw, answer.fields, most=limits.member_size, ratio=limits.ratio)
-    if is_cut:
-        yield DocumentFinding(answer.address, PHASE, Level.WARN, Reason.TRUNCATED.class_name, CUT_BODY)
-    source = _find_source(workspace, answer.url)
-    ignored = find_ignored(source) if source else NOTHING_IGNORED
-    page = read(body, answer.url, answer.fields, find_scope(source), limits, ignored=ignored)
-    excess_of_caps = find_excess(page, limits.links)
-    records = list(_list_records(answer.url, replace(page, links=page.links[: limits.links])))
-    for directive in sorted(page.robots):
-        yield DocumentFinding(answer.address, PHASE, Level.NOTE, "Robots", f"the page has the directive {directive}")
-    for finding in page.findings:
-        yield DocumentFinding(
-            answer.address, PHASE, finding.level, finding.kind.title().replace("_", ""), finding.message
-        )
-    missing = "" if any(page.pile.fields()) else explain_missing_text(page, leads_on=page.refresh is not None)
-    if missing and all(finding.kind != missing for finding in page.findings):
-        yield DocumentFinding(answer.address, PHASE, Level.WARN, Reason(missing).class_name, Reason(missing).meaning)
-    for excess in excess_of_caps:
-        message = f"{excess.cap.rule}: {excess.number:,} left out"
-        yield DocumentFinding(answer.address, PHASE, Level.WARN, Reason.CAPPED.class_name, message)
-    if page.canonical:
-        yield DocumentFinding(answer.address, PHASE, Level.NOTE, "Canonical", page.canonical)
-    yield from records
-    kind = page.mime.essence if page.mime else "unknown"
-    directives = read_directives(page, answer.fields, find_agent(workspace) if workspace else "")
-    reason = directives.refusal(find_answer_time(answer.fields, datetime.now(UTC)))
-    yield DocumentReport(answer.address, kind, len(body), digest(body), PHASE, reason, len(records))
+    job = _read_file(address, limits) if is_file else _fetch(workspace, address, limits)
+    source, agent = _find_source(workspace, job.answer.url), find_agent(workspace) if workspace else ""
+    yield from read_apart(workspace, COLLECTION, job._replace(source=source, agent=agent), limits)
 
 
-def _read_file(address: str, limits: Limits) -> _Answer:
+def _read_file(address: str, limits: Limits) -> PageJob:
     is_url = address.lower().startswith("file://")
     path = Path(
         unquote(urlsplit(address).path) if is_url else re.sub("^file:", "", address, flags=re.IGNORECASE)
@@ -105,10 +113,11 @@ def _read_file(address: str, limits: Limits) -> _Answer:
         raw = file.read(limits.transfer_size + 1)
     if len(raw) > limits.transfer_size:
         raise UsageError(f"the file {path} is larger than pages.limits.transfer_size ({limits.transfer_size:,} bytes)")
-    return _Answer(str(path), normalise(path.name, FILE_BASE).url or FILE_BASE, raw, {}, 0.0)
+    url = normalise(path.name, FILE_BASE).url or FILE_BASE
+    return PageJob(str(path), SampledAnswer(url, raw, 200, {}, 0.0))
 
 
-def _fetch(workspace: Workspace | None, address: str, limits: Limits) -> _Answer:
+def _fetch(workspace: Workspace | None, address: str, limits: Limits) -> PageJob:
     url = normalise(address).url
     if not url:
         raise UsageError(describe_bad_address(address), hint="windrow try --help")
@@ -117,8 +126,7 @@ def _fetch(workspace: Workspace | None, address: str, limits: Limits) -> _Answer
         agent = _choose_agent(workspace, parts(request_url).host)
         return Source("try", "pages", replace(_find_site(workspace, request_url), agent=agent))
 
-    answer = sample_address(make_source, url, limits)
-    return _Answer(url, answer.url, answer.body, answer.fields, answer.seconds, is_redirected=answer.url != url)
+    return PageJob(url, sample_address(make_source, url, limits))
 
 
 def _find_site(workspace: Workspace | None, url: str) -> Site:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
@@ -15,7 +14,8 @@ from windrow.adapters.adapter import Explanation, Message, ReplayResult
 from windrow.adapters.record_story import ShownCollection
 from windrow.adapters.records import RecordAdapter
 from windrow.adapters.shown_records import list_sources
-from windrow.adapters.trial import DocumentFinding, FetchedBytes, RecordPreview, TrialPart
+from windrow.adapters.trial import TrialPart
+from windrow.adapters.trial_reading import RecordJob, read_apart
 from windrow.collections.papers.adapter.exports import make_exports
 from windrow.collections.papers.adapter.rows import (
     PaperSettings,
@@ -35,17 +35,15 @@ from windrow.collections.papers.columns import decode_row
 from windrow.collections.papers.database.store import PaperStore
 from windrow.collections.papers.row_keys import hex_of, parse_digest, row_key
 from windrow.config import Workspace
-from windrow.contract import Ask, Observation, Skip, Task
-from windrow.digest import digest
 from windrow.engine.check import Fault
 from windrow.engine.progress import Progress
 from windrow.engine.run import Harvest
+from windrow.engine.sample import SampledAnswer
 from windrow.engine.session import SessionSettings
 from windrow.engine.takedown import TakedownTarget, kept_by_reader
-from windrow.errors import StepError
 from windrow.formats.text import counted, spell_value
 from windrow.ledger import Ledger
-from windrow.model import CdxLine, Item, Level, Limits
+from windrow.model import CdxLine, Limits
 from windrow.reasons import Reason
 from windrow.stores.records import RecordStore
 from windrow.stores.store_mark import StoreMark
@@ -203,19 +201,10 @@ class PaperAdapter(RecordAdapter):
         if not path.is_file():
             yield from super().try_address(workspace, address)
             return
-        content = path.read_bytes()
-        yield FetchedBytes(address, path.name, len(content), digest(content), 0.0)
-        options = self._text_options(workspace) | {"grobid": ""}
-        task = Task(Item(0, "papers", "attempt", address), cast(Any, io.BytesIO(content)), Limits(), {}, options)
-        try:
-            observations = self._step.run(task)
-        except StepError as error:
-            observations = [Skip(error.reason, "", str(error))]
-        for observation in observations:
-            if isinstance(observation, Observation):
-                yield RecordPreview(address, "papers", observation.key, "papers", observation.value or {})
-            elif not isinstance(observation, Ask):
-                yield DocumentFinding(address, "extract", Level.WARN, str(observation.reason), observation.message)
+        limits = workspace.limits if workspace else Limits()
+        answer = SampledAnswer(address, path.read_bytes(), 200, {}, 0.0)
+        job = RecordJob(COLLECTION, answer, None, self._text_options(workspace) | {"grobid": ""})
+        yield from read_apart(workspace, COLLECTION, job, limits)
 
     def takedown_targets(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
         """Yield the takedown targets for `name`, which may also be the digest of a paper in any spelling."""
