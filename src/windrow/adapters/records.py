@@ -35,7 +35,7 @@ from windrow.adapters.selection import CountsUnrepaired
 from windrow.adapters.shown_records import ShowsRecords
 from windrow.adapters.takedown import named_origins
 from windrow.adapters.trial import TrialPart
-from windrow.adapters.trial_reading import RecordJob, read_apart
+from windrow.adapters.trial_reading import RecordTrial, read_apart
 from windrow.config import Workspace
 from windrow.contract import Collection, Settle
 from windrow.digest import hash64
@@ -194,7 +194,7 @@ class RecordAdapter(CountsUnrepaired, ShowsRecords):
 
         answer = sample_address(access, first_url, limits)
         source = self._source_at(workspace, answer.url, first_url)
-        job = RecordJob(self._collection, answer, source, self._text_options(workspace))
+        job = RecordTrial(self._collection, answer, source, self._text_options(workspace))
         yield from read_apart(workspace, self._collection, job, limits)
 
     # The optional methods.

@@ -75,7 +75,7 @@ def read_apart(
     yield DocumentReport(answer.url, collection.name, size, body_digest, phase, result.reason)
 
 
-class RecordJob(NamedTuple):
+class RecordTrial(NamedTuple):
     """An answer or a file (without a `source`), to be followed and read by the step of a collection of records."""
 
     collection: Collection

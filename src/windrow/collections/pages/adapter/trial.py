@@ -45,7 +45,7 @@ FILE_BASE = "http://localhost/"
 PHASE = "summarise"
 
 
-class PageJob(NamedTuple):
+class PageTrial(NamedTuple):
     """A page or file to read. `address` is shown to the user; that of the answer is the final one, after redirects.
 
     `source` is the one to which the page belongs, if any does, and `agent` the user agent of its robots directives.
@@ -102,7 +102,7 @@ def try_address(workspace: Workspace | None, address: str) -> Iterator[TrialPart
     yield from read_apart(workspace, COLLECTION, job._replace(source=source, agent=agent), limits)
 
 
-def _read_file(address: str, limits: Limits) -> PageJob:
+def _read_file(address: str, limits: Limits) -> PageTrial:
     is_url = address.lower().startswith("file://")
     path = Path(
         unquote(urlsplit(address).path) if is_url else re.sub("^file:", "", address, flags=re.IGNORECASE)
@@ -114,10 +114,10 @@ def _read_file(address: str, limits: Limits) -> PageJob:
     if len(raw) > limits.transfer_size:
         raise UsageError(f"the file {path} is larger than pages.limits.transfer_size ({limits.transfer_size:,} bytes)")
     url = normalise(path.name, FILE_BASE).url or FILE_BASE
-    return PageJob(str(path), SampledAnswer(url, raw, 200, {}, 0.0))
+    return PageTrial(str(path), SampledAnswer(url, raw, 200, {}, 0.0))
 
 
-def _fetch(workspace: Workspace | None, address: str, limits: Limits) -> PageJob:
+def _fetch(workspace: Workspace | None, address: str, limits: Limits) -> PageTrial:
     url = normalise(address).url
     if not url:
         raise UsageError(describe_bad_address(address), hint="windrow try --help")
@@ -126,7 +126,7 @@ def _fetch(workspace: Workspace | None, address: str, limits: Limits) -> PageJob
         agent = _choose_agent(workspace, parts(request_url).host)
         return Source("try", "pages", replace(_find_site(workspace, request_url), agent=agent))
 
-    return PageJob(url, sample_address(make_source, url, limits))
+    return PageTrial(url, sample_address(make_source, url, limits))
 
 
 def _find_site(workspace: Workspace | None, url: str) -> Site:

@@ -15,7 +15,7 @@ from windrow.adapters.record_story import ShownCollection
 from windrow.adapters.records import RecordAdapter
 from windrow.adapters.shown_records import list_sources
 from windrow.adapters.trial import TrialPart
-from windrow.adapters.trial_reading import RecordJob, read_apart
+from windrow.adapters.trial_reading import RecordTrial, read_apart
 from windrow.collections.papers.adapter.exports import make_exports
 from windrow.collections.papers.adapter.rows import (
     PaperSettings,
@@ -203,7 +203,7 @@ class PaperAdapter(RecordAdapter):
             return
         limits = workspace.limits if workspace else Limits()
         answer = SampledAnswer(address, path.read_bytes(), 200, {}, 0.0)
-        job = RecordJob(COLLECTION, answer, None, self._text_options(workspace) | {"grobid": ""})
+        job = RecordTrial(COLLECTION, answer, None, self._text_options(workspace) | {"grobid": ""})
         yield from read_apart(workspace, COLLECTION, job, limits)
 
     def takedown_targets(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
