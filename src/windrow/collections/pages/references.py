@@ -139,13 +139,18 @@ MAX_SCANNED_BYTES = 1 << 20
 """The maximum size, in bytes, of a page that is scanned for tags."""
 
 _MAX_TAG_BYTES = 400  # of a tag that is remembered
-_MARKER = b"/end-of-tag-"
+_MARKER = "/end-of-tag-"
+_MARKED_TAG = f"%b></iframe><a href='{_MARKER}%d'><a rel=nofollow href='{_MARKER}%d'>".encode()
 _POSSIBLE_TAG = re.compile(rb"<(?:[aAlLmMbBiIfF][\s/RrEeAaIiFf]|[eE][mM][bB]|[oO][bB][jJ])[^>]+")
 """Matches all tags that may contain references, and some that cannot: an exact pattern would be slower."""
 
 _TAG = re.compile(rb"<(?:a|area|link|meta|base|i?frame|embed|object)[\s/]", re.IGNORECASE)
-_POSITIONAL_TAG = re.compile(rb"<(?:base|frame)[\s/]", re.IGNORECASE)
-"""Matches tags whose meaning depends on their position in the page."""
+_POSITIONAL_TAG = re.compile(rb"<(?:base|frame)[\s/]|xlink:|srcdoc|/end-of-tag-", re.IGNORECASE)
+"""Matches what begins a tag, or is in one, whose meaning depends on where in the page it is or on what follows it.
+
+`xlink:href` is a reference in SVG only, an attribute `srcdoc` may extend beyond the end of the scanned tag, and the
+last one would be mistaken for a marker.
+"""
 
 
 class LinkMemo:
@@ -183,9 +188,13 @@ class LinkMemo:
         if base != url and parts(base).origin != parts(url).origin:
             return PageReferences(base, references, withheld)  # a path such as /x leads elsewhere from another base
         if tags and base == url:
-            self._learn_tags(folder, tags, url, set(references))
+            self._learn_tags(folder, tags, url, PageReferences(base, references, withheld))
         known_references = self._known_references
-        new_references = [reference for reference in references if reference not in known_references]
+        new_references = [
+            reference
+            for reference in references
+            if reference not in known_references or (base != url and reference[0] == "#")
+        ]
         if base == url:
             absolute_references = list(filter(_is_absolute, new_references))
             known_references.update(absolute_references)
@@ -193,37 +202,37 @@ class LinkMemo:
         return PageReferences(base, new_references, withheld)
 
     def _scan_tags(self, fields: Mapping[str, str], body: bytes) -> list[bytes]:
-        """Return the tags that may contain references, or an empty list if a scan of bytes cannot find all of them."""
-        media_type = fields.get("content-type", "").partition(";")[0].lower()
-        is_html = "html" in media_type and "xml" not in media_type
-        if not is_html or len(body) > MAX_SCANNED_BYTES or b"\x00" in body or b"\x1b" in body:
+        """Return the tags that may contain references, or an empty list if a scan of bytes cannot find all of them.
+
+        Feeds are often declared as HTML; their references are texts or depend on other tags.
+        """
+        media_type = fields.get("content-type", "").partition(";")[0].strip().lower()
+        if media_type != "text/html" or len(body) > MAX_SCANNED_BYTES or b"\x00" in body or b"\x1b" in body:
+            return []
+        if sniff(body, media_type).essence != media_type:
             return []
         return _POSSIBLE_TAG.findall(body)
 
-    def _learn_tags(self, folder: str, tags: Iterable[bytes], url: str, page_references: set[str]) -> None:
+    def _learn_tags(self, folder: str, tags: Iterable[bytes], url: str, page: PageReferences) -> None:
         """Remember each tag whose references, if it is parsed outside the page, are all references of the page.
 
-        Tags that are long, not ASCII or in `_POSITIONAL_TAG` are not remembered. `url` and `page_references` are the
-        address and all references of the page. All tags are parsed together, each followed by a link as a marker: if
-        the marker is found as a reference, the tag before it was complete.
+        Tags that are long, not ASCII or matched by `_POSITIONAL_TAG` are not remembered. `url` and `page` are the
+        address and all references of the page. All tags are parsed together, each followed by two links as markers, of
+        which one is withheld: if both are found, the tag before them was complete.
         """
         parsed_tags = [
-            tag for tag in tags if len(tag) <= _MAX_TAG_BYTES and tag.isascii() and not _POSITIONAL_TAG.match(tag)
+            tag for tag in tags if len(tag) <= _MAX_TAG_BYTES and tag.isascii() and not _POSITIONAL_TAG.search(tag)
         ]
-        text = b"".join(b"%b></iframe><a href='%b%d'>" % (tag, _MARKER, index) for index, tag in enumerate(parsed_tags))
-        references = self._read(url, {"content-type": "text/html"}, text).urls
-        pending: list[str] = []  # references since the last marker
-        tag_of_marker = {f"{_MARKER.decode()}{index}": tag for index, tag in enumerate(parsed_tags)}
-        last_index = -1
-        for reference in references:
-            if reference not in tag_of_marker:
-                pending.append(reference)
-                continue
-            index = int(reference[len(_MARKER) :])
-            if index == last_index + 1 and page_references.issuperset(pending):
-                self._remember_tag(folder, tag_of_marker[reference], pending)
-            last_index = index
-            pending = []
+        text = b"".join(_MARKED_TAG % (tag, index, index) for index, tag in enumerate(parsed_tags))
+        _, urls, withheld = self._read(url, {"content-type": "text/html"}, text)
+        index_of_marker = {f"{_MARKER}{index}": index for index in range(len(parsed_tags))}
+        followed_by_tag = _split_at_markers(urls, index_of_marker)
+        withheld_by_tag = _split_at_markers(withheld, index_of_marker)
+        followed_on_page, withheld_on_page = set(page.urls), set(page.withheld)
+        for index in followed_by_tag.keys() & withheld_by_tag.keys():
+            tag_followed, tag_withheld = followed_by_tag[index], withheld_by_tag[index]
+            if followed_on_page.issuperset(tag_followed) and withheld_on_page.issuperset(tag_withheld):
+                self._remember_tag(folder, parsed_tags[index], tag_followed + tag_withheld)
 
     def _remember_tag(self, folder: str, tag: bytes, references: list[str]) -> None:
         """Remember a tag for all pages of the origin, or only for the pages of a folder if it has a relative reference.
@@ -235,6 +244,22 @@ class LinkMemo:
         elif not any(reference.startswith("?") for reference in references):
             self._folder_tags.setdefault(folder, set()).add(tag)
         _shared_limit.count(1)
+
+
+def _split_at_markers(references: Iterable[str], index_of_marker: Mapping[str, int]) -> dict[int, list[str]]:
+    """Return the references before each marker by the marker's index, unless the marker before it is missing."""
+    references_by_marker: dict[int, list[str]] = {}
+    pending: list[str] = []
+    last_index = -1
+    for reference in references:
+        index = index_of_marker.get(reference)
+        if index is None:
+            pending.append(reference)
+            continue
+        if index == last_index + 1:
+            references_by_marker[index] = pending
+        last_index, pending = index, []
+    return references_by_marker
 
 
 class _SharedLimit:
