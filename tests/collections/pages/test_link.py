@@ -20,13 +20,14 @@ from windrow.collections.pages.reading.link import (
 from windrow.collections.pages.references import References
 from windrow.content.outline import PageLocation
 from windrow.content.page import read_page
+from windrow.reasons import Reason
 
 HERE = "http://a.example/dir/page?q=1"
 
 
 def read_links(html: str, url: str = HERE) -> list[Link]:
     page = read_page(html.encode(), url)
-    return find_links(page.outline, page.head, url)
+    return find_links(page.outline, page.head, LinkClassifier(url, page.head.base))
 
 
 def only(html: str) -> Link:
@@ -230,7 +231,8 @@ def test_every_attribute_with_an_address_is_a_link_and_no_text_changes() -> None
     <img src=/s longdesc=/l alt=Tea><video src=/v poster=/p title=Film><track src=/t></video><input value=x></article>"""
     page = read_page(html.encode(), HERE)
     found = [
-        (link.url.rpartition("/")[2], link.html_tag, link.text) for link in find_links(page.outline, page.head, HERE)
+        (link.url.rpartition("/")[2], link.html_tag, link.text)
+        for link in find_links(page.outline, page.head, LinkClassifier(HERE))
     ]
     assert found == [
         ("b", "blockquote", None), ("d", "del", None), ("i", "ins", None), ("q", "q", None), ("s", "img", "Tea"),
@@ -294,3 +296,13 @@ def test_every_size_of_a_picture_is_a_link() -> None:
         ("e.mp4", "source", None),
     ]  # fmt: skip
     assert {link.destination for link in links[:4]} == {Destination.IMAGE}
+
+
+def test_links_that_are_not_addresses_are_counted():
+    long = "x" * 3_000
+    html = f"""<link rel=icon href='http://['><link rel=canonical href='http://]'><a href='mailto:{long}'>a</a>
+    <a href='http://b.example/{long}'>b</a><a href='http://['>c</a><img src='http://[x'><a href='javascript:{long}'>d</a>
+    <a href=' DATA:text/html,{long}'>e</a><img src='data:image/png;base64,{long}'><a href='tel:12'>f</a>"""
+    page = read_html_page(html.encode(), HERE)
+    assert [link.url for link in page.links] == ["tel:12"]
+    assert page.refused_links == {Reason.ADDRESS_TOO_LONG: 2, Reason.BAD_ADDRESS: 4}

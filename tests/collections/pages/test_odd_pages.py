@@ -98,6 +98,12 @@ def test_json_ld_that_cannot_be_read_is_told():
     assert summary.reason == "", "its text is whole"
 
 
+def test_links_that_are_not_stored_are_counted():
+    summary = read(f"<p>Tea.<a href='mailto:{'x' * 3_000}'>a</a><img src='http://['><img src='http://]'>")
+    assert [(skip.reason, skip.number) for skip in summary.left_out] == [("address_too_long", 1), ("bad_address", 2)]
+    assert summary.reason == "", "its text is whole"
+
+
 def test_a_title_that_does_not_end_is_cut_and_the_rest_counted():
     page = read_html_page(b"<title>" + b"tea, " * 30_000 + b"x", "http://a.example/")
     assert len(page.description.title) == HEAD_VALUE.number

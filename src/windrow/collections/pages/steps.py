@@ -53,6 +53,7 @@ _NOT_DOCUMENTS = frozenset({204, 205, 206})  # statuses of answers without a bod
 _ACCEPTED = 202  # the status of an answer that comes in place of the document
 _CHALLENGE_FIELDS = {"x-amzn-waf-action": ("challenge", "captcha"), "cf-mitigated": ("challenge",)}
 _EPOCH = datetime.fromtimestamp(0, UTC)  # used if the time of an answer is unknown: its page has not expired then
+_REFUSED_LINKS = "links whose address is not valid or too long are left out"
 _REASON_NAMES = frozenset(reason.value for reason in Reason)
 _UNREADABLE = TOO_LARGE_REASONS | OWN_FAULTS | {Reason.CORRUPT, Reason.TRUNCATED, Reason.TOO_MANY_ELEMENTS}
 """Reasons why nothing of an answer could be read, so that it does not tell what is at its address now."""
@@ -154,6 +155,7 @@ def _summarise_page(page: PageDocument, task: Task, size: int) -> TextSummary:
     has_excess = page.left_out or len(page.links) > task.limits.links
     left_out = tuple(map(skip_excess, find_excess(page, task.limits.links))) if has_excess else ()
     skips = [Skip(Reason.NOT_WELL_FORMED, "", found.message) for found in page.findings if found.kind == UNREAD_JSON_LD]
+    skips += [Skip(reason, "", _REFUSED_LINKS, number) for reason, number in page.refused_links.items()]
     summary = TextSummary(
         b"", links=links, linked=hash_link_set((target, text or "") for target, *_, text in links),
         size=size, mime=page.mime,

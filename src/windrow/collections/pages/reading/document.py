@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC
 
 from windrow.caps import HEAD_VALUE, Excess
 from windrow.collections.pages.code import Mime
 from windrow.collections.pages.reading.link import (
     FRAME_RELATION,
+    REFRESH_TAG,
     Link,
     LinkClassifier,
-    LinkTarget,
     compute_indexiness,
     count_links,
     find_links,
@@ -224,12 +224,14 @@ class PageDocument:
     """Reasons why text is missing, in whole or in part, and conflicts about the media type."""
     canonicals: tuple[str, ...] = ()
     """All canonical addresses that the page names, each once. Its own address may be among them."""
-    refresh: LinkTarget | None = None
-    """The target of `meta http-equiv=refresh`, or None if there is none or if it is the page itself."""
+    refresh: Link | None = None
+    """The first link of a `meta http-equiv=refresh`, or None if there is none or if it leads to the page itself."""
     robots_metas: tuple[tuple[str, str], ...] = ()
     """The name and content of each `meta` element that may hide the page from searches."""
     left_out: tuple[Excess, ...] = ()
     """How much each cap leaves out of the document."""
+    refused_links: Mapping[Reason, int] = field(default_factory=dict)
+    """How many links are not among `links` because their address is not valid or too long, by reason."""
 
 
 UNREAD_JSON_LD = "unread_json_ld"
@@ -279,12 +281,12 @@ def read_html_page(
     """
     page = read_page(_show_frames(raw), url, content_type, ignored)
     is_main = main_content(page.outline, page.traits)
-    page_links = find_links(page.outline, page.head, url)
-    indexiness = compute_indexiness(count_links(page_links, has_date=parse_unix_time(page.head.published) is not None))
     classifier = LinkClassifier(url, page.head.base)
+    page_links = find_links(page.outline, page.head, classifier)
+    indexiness = compute_indexiness(count_links(page_links, has_date=parse_unix_time(page.head.published) is not None))
     canonicals = [target.url for target in classifier.find_targets(page.head.canonicals) if target]
     canonical = canonicals[0] if len(set(canonicals)) == 1 else classifier.page_url
-    refresh = next((classifier.find_target(link.href) for link in page.head.related if link.rel == "refresh"), None)
+    refresh = next((link for link in page_links if link.html_tag == REFRESH_TAG), None)
     return PageDocument(
         make_pile(page.outline, is_main),
         describe(
@@ -299,6 +301,7 @@ def read_html_page(
         refresh=refresh if refresh and refresh.url != classifier.page_url else None,
         robots_metas=page.head.robots_metas,
         left_out=page.left_out,
+        refused_links=classifier.refused,
     )
 
 

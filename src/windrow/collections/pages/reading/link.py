@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
@@ -10,13 +11,14 @@ from windrow.collections.pages.code import Destination, Locality
 from windrow.collections.pages.scope import Scope, find_locality
 from windrow.content.head import PageHead
 from windrow.content.outline import Outline, PageLocation
-from windrow.formats.url import Resolved, Resolver, normalise, normalise_other_scheme, parts
+from windrow.formats.url import Resolver, normalise, normalise_other_scheme, parts
 from windrow.reasons import Reason
 
 _FILE_SCHEMES = frozenset({"ftp", "ftps", "sftp", "gemini", "gopher", "file"})
 _CONTACT_SCHEMES = frozenset({"mailto", "tel", "sms", "xmpp", "sip", "sips", "skype", "whatsapp", "tg", "irc", "ircs",
                               "matrix", "callto", "facetime", "news", "nntp"})  # fmt: skip
 _IGNORED_SCHEMES = frozenset({"javascript", "data", "blob", "about"})
+_IGNORED_BEFORE_SCHEME = "".join(map(chr, range(0x21)))
 _FILE, _OUT, _IN, _SELF = int(Destination.FILE), int(Locality.OUT), int(Locality.IN), int(Locality.SELF)
 
 
@@ -35,12 +37,14 @@ class LinkTarget(NamedTuple):
 class LinkClassifier:
     """Resolves the references of one page, and classifies their targets."""
 
-    __slots__ = ("_after_scheme", "_authority", "_base", "_resolver", "page_url")
+    __slots__ = ("_after_scheme", "_authority", "_base", "_resolver", "page_url", "refused")
 
     def __init__(self, url: str, base: str = "") -> None:
         """Take the address of a page, and the `href` of its `base` element (empty if it has none)."""
         self.page_url = normalise(url).url
         """The page's normalised address, or empty if `url` is not a web address."""
+        self.refused: Counter[Reason] = Counter()
+        """How many references had an address that is not valid or too long, by reason."""
         self._after_scheme = self.page_url.partition("://")[2]
         self._authority = self._after_scheme.partition("/")[0] + "/"
         self._base = (normalise(base, self.page_url).url if base else "") or self.page_url
@@ -58,8 +62,11 @@ class LinkClassifier:
             url, fragment, reason = resolved
             if url:
                 yield LinkTarget(url, fragment, _FILE, self.classify_locality(url))
+            elif reason is Reason.NO_TRANSPORT:
+                yield self._classify_other_scheme(reference)
             else:
-                yield _classify_other_scheme(reference) if reason is Reason.NO_TRANSPORT else None
+                self._refuse(reason)
+                yield None
 
     def find_target(self, reference: str) -> LinkTarget | None:
         """Return the target of one reference, or None if it is not an address or has a scheme such as `data:`."""
@@ -79,19 +86,24 @@ class LinkClassifier:
             return _OUT
         return _SELF if after_scheme == self._after_scheme else _IN
 
+    def _classify_other_scheme(self, reference: str) -> LinkTarget | None:
+        url, fragment, reason = normalise_other_scheme(reference)
+        scheme = (url or reference.lstrip(_IGNORED_BEFORE_SCHEME)).partition(":")[0].lower()
+        if scheme in _IGNORED_SCHEMES:
+            return None
+        if not url:
+            self._refuse(reason)
+            return None
+        destination = int(Destination.COMMUNICATION) if scheme in _CONTACT_SCHEMES else None
+        return LinkTarget(url, fragment, _FILE if scheme in _FILE_SCHEMES else destination, _OUT)
+
+    def _refuse(self, reason: Reason | None) -> None:
+        self.refused[reason or Reason.BAD_ADDRESS] += 1
+
 
 @lru_cache(maxsize=8)
 def _get_resolver(origin: str) -> Resolver:
     return Resolver(origin)
-
-
-def _classify_other_scheme(reference: str) -> LinkTarget | None:
-    resolved: Resolved = normalise_other_scheme(reference)
-    scheme = resolved.url.partition(":")[0]
-    if not scheme or scheme in _IGNORED_SCHEMES:
-        return None
-    destination = int(Destination.COMMUNICATION) if scheme in _CONTACT_SCHEMES else None
-    return LinkTarget(resolved.url, resolved.fragment, _FILE if scheme in _FILE_SCHEMES else destination, _OUT)
 
 
 LINK_LOCATIONS = tuple(PageLocation)[:15]
@@ -128,6 +140,8 @@ _FURTHER_DESTINATIONS = {attribute: int(destination) for attribute, destination 
 
 FRAME_RELATION = "x-frame"
 """The relation of a link that stands in a page in place of a frame."""
+REFRESH_TAG = "meta"
+"""The name of the element whose link is a refresh."""
 
 
 class Link(NamedTuple):
@@ -151,13 +165,13 @@ class Link(NamedTuple):
     text: str | None
 
 
-def find_links(outline: Outline, head: PageHead, url: str) -> list[Link]:
-    """Return the links of the page at `url` in page order, then its feeds, related pages, translations and icons.
+def find_links(outline: Outline, head: PageHead, classifier: LinkClassifier) -> list[Link]:
+    """Return the links of a page in page order, then its feeds, related pages, translations and icons.
 
-    Scripts and styles do not count as links. References that are not addresses, and addresses such as `javascript:` and
-    `data:`, are left out.
+    `classifier` is that of the page's address and base. Scripts and styles do not count as links. Addresses such as
+    `javascript:` and `data:` are left out, and so are addresses that are not valid or too long, which the classifier
+    counts.
     """
-    classifier = LinkClassifier(url, head.base)
     page_links = []
     targets = classifier.find_targets([anchor.href for anchor in outline.anchors])
     for (tag, _, rel, text, location, contains_headline), target in zip(outline.anchors, targets, strict=True):
@@ -218,7 +232,7 @@ def _find_head_links(head: PageHead, classifier: LinkClassifier) -> Iterator[Lin
             relations = rel.split()
             yield Link(
                 target.url, target.fragment, "nofollow" in relations, "me" in relations, "tag" in relations, 0, False,
-                int(destination), target.locality, "meta" if rel == "refresh" else "link", title or None,
+                int(destination), target.locality, REFRESH_TAG if rel == "refresh" else "link", title or None,
             )  # fmt: skip
 
 

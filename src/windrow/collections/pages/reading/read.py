@@ -91,9 +91,9 @@ def _compute_indexiness(page_links: list[Link], *, has_date: bool = False) -> in
     return compute_indexiness(count_links(page_links, has_date=has_date))
 
 
-def make_link(url: str, reference: str, text: str) -> Link | None:
-    """Make a link in a document at `url` that is not HTML; return None if `LinkClassifier` does not find a target."""
-    target = LinkClassifier(url).find_target(reference)
+def make_link(classifier: LinkClassifier, reference: str, text: str) -> Link | None:
+    """Make a link in a document that is not HTML; return None if `classifier` does not find a target."""
+    target = classifier.find_target(reference)
     if target is None:
         return None
     return Link(
@@ -122,7 +122,8 @@ def read_markdown(raw: bytes, url: str, headers: ContentHeaders, limits: Limits)
         published=front_matter.get("date", ""),
         modified=front_matter.get("updated", ""),
     )
-    page_links = find_links(outline, head, url)
+    classifier = LinkClassifier(url, head.base)
+    page_links = find_links(outline, head, classifier)
     description = describe(
         head,
         outline,
@@ -133,7 +134,7 @@ def read_markdown(raw: bytes, url: str, headers: ContentHeaders, limits: Limits)
     )
     return PageDocument(
         make_pile(outline, is_main), description, remove_tags(page_links), None, frozenset(), text.encoding,
-        left_out=page.left_out,
+        left_out=page.left_out, refused_links=classifier.refused,
     )  # fmt: skip
 
 
@@ -150,7 +151,8 @@ def read_pdf(raw: bytes, url: str, headers: ContentHeaders, limits: Limits) -> P
     file = pdf_format.read_pdf(raw, limits)
     lines = [line for page in file.pages for line in paragraphs(page)]
     text = "\n".join(lines)
-    links = (make_link(url, annotation.url, annotation.text) for annotation in file.links)
+    classifier = LinkClassifier(url)
+    links = (make_link(classifier, annotation.url, annotation.text) for annotation in file.links)
     page_links = [link for link in links if link is not None]
     titles = [(level, title) for level, title in file.contents if title in text]
     description = replace(
@@ -180,8 +182,9 @@ def read_pdf(raw: bytes, url: str, headers: ContentHeaders, limits: Limits) -> P
         findings.insert(0, Finding(Reason.CORRUPT.value, message, Level.NOTE))
     findings += [Finding(Reason.UNSUPPORTED.value, message, Level.NOTE) for message in file.unread]
     return replace(
-        blank_document(*findings), pile=text_pile, description=description, links=page_links, left_out=file.left_out
-    )
+        blank_document(*findings), pile=text_pile, description=description, links=page_links, left_out=file.left_out,
+        refused_links=classifier.refused,
+    )  # fmt: skip
 
 
 def _clean_title(metadata: str) -> str:
@@ -198,11 +201,14 @@ def read_feed(raw: bytes, url: str, headers: ContentHeaders, _limits: Limits) ->
     entry_links: list[Link] = []
     piles = [Pile("\n".join(filter(None, (channel.title, channel.description))))]
     left_out: Counter[Cap] = Counter()
+    refused_links: Counter[Reason] = Counter()
     for entry in channel.entries:
-        entry_pile, links, entry_excess = _read_entry(entry, url)
+        classifier = LinkClassifier(url, entry.base)
+        entry_pile, links, entry_excess = _read_entry(entry, classifier)
         piles.append(entry_pile)
         entry_links += links
         left_out.update({excess.cap: excess.number for excess in entry_excess})
+        refused_links.update(classifier.refused)
     times = [parse_unix_time(time) for entry in channel.entries for time in (entry.updated, entry.published)]
     newest = max((time for time in times if time is not None), default=None)
     update_times = (parse_unix_time(channel.updated), newest, parse_unix_time(headers.last_modified))
@@ -228,21 +234,24 @@ def read_feed(raw: bytes, url: str, headers: ContentHeaders, _limits: Limits) ->
     return replace(
         blank_document(*findings), pile=text_pile, description=description, links=remove_tags(entry_links),
         encoding="utf-8", left_out=tuple(Excess(cap, number) for cap, number in left_out.items()),
+        refused_links=refused_links,
     )  # fmt: skip
 
 
-def _read_entry(entry: feed_format.FeedEntry, url: str) -> tuple[Pile, list[Link], tuple[Excess, ...]]:
+def _read_entry(
+    entry: feed_format.FeedEntry, classifier: LinkClassifier
+) -> tuple[Pile, list[Link], tuple[Excess, ...]]:
     """Return the texts and links of an entry, and what caps leave out of it."""
     title = escape(entry.title)
     if entry.url:  # it is not relative to the base of the text
-        title = f'<a href="{escape(normalise(entry.url, url).url or entry.url)}">{title}</a>'
+        title = f'<a href="{escape(normalise(entry.url, classifier.page_url).url or entry.url)}">{title}</a>'
     text = f"<main><article><h1>{title}</h1>{entry.html}</article></main>"
-    page = read_html(text.encode("utf-8", "replace"), url, _HTML_TYPE)
+    page = read_html(text.encode("utf-8", "replace"), classifier.page_url, _HTML_TYPE)
     outline = page.outline
     entry_pile = make_pile(outline, [True] * len(outline.blocks.text))
     # The title of the entry is the first headline, which `make_pile` leaves out.
     titles = "\n".join(filter(None, (entry.title, entry_pile.big_headlines)))
-    return replace(entry_pile, big_headlines=titles), find_links(outline, PageHead(base=entry.base), url), page.left_out
+    return replace(entry_pile, big_headlines=titles), find_links(outline, PageHead(), classifier), page.left_out
 
 
 _FEED_TYPES = frozenset(("application/rss+xml", "application/atom+xml", "application/rdf+xml", "application/feed+json"))
