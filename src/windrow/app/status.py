@@ -57,9 +57,9 @@ HELD = "held"
 class SourceState(NamedTuple):
     """The state of a source: its items, and the result of the last session in which it was requested.
 
-    `items` is the number of its items: files that it offers now, addresses that runs fetched (not those
-    known only from WARC files, whose pages the home of the collection counts), or records. `same` is the
-    number of items that did not change in that session, and `failed` is the number of items that are failed now.
+    `items` is the number of its items: files that it offers now, addresses that runs fetched or imported WARC files
+    have, or records. `same` is the number of items that did not change in that session, and `failed` is the number of
+    items that are failed now.
     `last_good` is the end of its last session without a failure. `state` is the configured state, `inactive` for an
     available source that is not harvested, or `held` for a source that is not declared. `error` says why it cannot be
     used or why that session failed. `waiting` is the number of addresses that are due now, for example because a run

@@ -50,7 +50,8 @@ LINK_RULES = "link_rules_"
 class FrontierCount(NamedTuple):
     """Counts of the files or addresses of a source that are known now.
 
-    `had` is the number of files that the source lists, or of addresses that were fetched at their last attempt.
+    `had` is the number of files that the source lists, or of addresses that were fetched at their last attempt, or
+    known only from captures of others.
     `failing` and `due` are numbers of addresses. If `by_address`, each address is due at its own time; `next` is the
     earliest time at which one that was requested before, such as a page or a sitemap, is due (None: never). Otherwise
     the source is due as a whole.

@@ -108,7 +108,7 @@ SELECT coalesce(max(rowid), 0) FROM address;
         AND o.collection IN (SELECT value FROM json_each(:gone_at_once))) THEN 2 WHEN a.via = 0 THEN 1e18 ELSE 1 END))
 
 -- row: AddressCount
--- Counts of a source's addresses of one kind: `known`, `pages` (captured and not failing), `failing` and `due`.
+-- Counts of a source's addresses of one kind: `known`, `pages` (fetched or captured, and not failing), `failing` and `due`.
 -- `next_due` is the earliest due time of those that were requested, which may have passed.
 
 -- def by_source(now: int, gone_at_once: Sequence[str] = ()) -> list[AddressCount]
@@ -116,9 +116,14 @@ SELECT coalesce(max(rowid), 0) FROM address;
 -- The table is read once in its own order, which takes less than half the time of a join with each address's host.
 -- Those that are due at the time `now` or before are counted as due, except those that each run requests. Documents that
 -- are gone are not failing: a first 404 means that in the collections `gone_at_once`, and a second one in all.
+-- An address known only from captures of others is a page if its last capture, except those that say that nothing
+-- changed, has a status from 200 to 299.
 SELECT h.collection, h.source, c.kind, sum(c.known) AS "known: int", sum(c.pages) AS "pages: int",
        sum(c.failing) AS "failing: int", sum(c.due) AS "due: int", min(c.next_due) AS "next_due: int | None"
-FROM (SELECT host, kind, count(*) AS known, sum(capture <> 0 AND failures = 0) AS pages,
+FROM (SELECT host, kind, count(*) AS known,
+        sum(CASE WHEN failures > 0 THEN 0 WHEN capture <> 0 THEN 1 WHEN interval = -1 THEN coalesce((
+            SELECT v.status BETWEEN 200 AND 299 FROM attempt v WHERE v.address = a.digest AND v.host = a.host
+            AND v.status <> 304 ORDER BY v.started DESC, v.seq DESC LIMIT 1), 0) ELSE 0 END) AS pages,
         sum(CASE WHEN failures > 0 THEN {fails} ELSE 0 END) AS failing,  -- AND would look for the attempts of all
         sum(coalesce(due <= :now AND NOT {rests}, 0)) AS due, min(CASE WHEN due > 0 THEN due END) AS next_due
     FROM address a GROUP BY +host, kind) c

@@ -54,7 +54,7 @@ class FoundAddress(NamedTuple):
 
 
 class AddressCount(NamedTuple):
-    """Counts of a source's addresses of one kind: `known`, `pages` (captured and not failing), `failing` and `due`.
+    """Counts of a source's addresses of one kind: `known`, `pages` (fetched or captured, and not failing), `failing` and `due`.
 
     `next_due` is the earliest due time of those that were requested, which may have passed.
     """
@@ -271,7 +271,8 @@ class TypedAddresses(LedgerQueries):
         The table is read once in its own order, which takes less than half the time of a join with each address's host.
         Those that are due at the time `now` or before are counted as due, except those that each run requests.
         Documents that are gone are not failing: a first 404 means that in the collections `gone_at_once`, and a second
-        one in all.
+        one in all. An address known only from captures of others is a page if its last capture, except those that say
+        that nothing changed, has a status from 200 to 299.
         """
         return self._database.rows(AddressCount._make, "addresses.by_source", json.dumps([*gone_at_once]), now)
 
