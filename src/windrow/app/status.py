@@ -59,12 +59,12 @@ class SourceState(NamedTuple):
 
     `items` is the number of its items: files that it offers now, addresses that runs fetched or imported WARC files
     have, or records. `same` is the number of items that did not change in that session, and `failed` is the number of
-    items that are failed now.
-    `last_good` is the end of its last session without a failure. `state` is the configured state, `inactive` for an
-    available source that is not harvested, or `held` for a source that is not declared. `error` says why it cannot be
-    used or why that session failed. `waiting` is the number of addresses that are due now, for example because a run
-    was limited or stopped; it is 0 for files, which are counted by state. `reasons` are those of the items that are
-    failed now, the most frequent first; a file with documents that failed for several reasons is counted for each.
+    items that are failed now. `last_good` is the end of its last session without a failure. `state` is the configured
+    state, `inactive` for an available source that is not harvested, or `held` for a source that is not declared.
+    `error` says why it cannot be used or why that session failed. `waiting` is the number of addresses that are due
+    now, for example because a run was limited or stopped; it is 0 for files, which are counted by state. `reasons` are
+    those of the items that are failed now, the most frequent first; a file with documents that failed for several
+    reasons is counted for each.
     """
 
     source: str

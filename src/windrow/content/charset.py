@@ -1,10 +1,10 @@
 """Decode a page's bytes: determine the encoding as WHATWG's HTML and Encoding standards do, with two corrections.
 
-The order is that of the encoding sniffing algorithm: a byte order mark; the charset of the Content-Type header; a
-`meta` element within the first 1,024 bytes, or 256 KiB if the page is not valid UTF-8; an XML declaration; and the
-bytes themselves (`_guess_encoding`). Two kinds of declarations are ignored as plainly wrong: UTF-8 if many bytes are
-not valid UTF-8, where the next declaration counts, and another encoding that extends ASCII if the page is valid UTF-8
-and not only ASCII.
+The order is that of the encoding sniffing algorithm: a byte order mark, or a first tag that is a tag in UTF-16 only;
+the charset of the Content-Type header; a `meta` element within the first 1,024 bytes, or 256 KiB if the page is not
+valid UTF-8; an XML declaration; and the bytes themselves (`_guess_encoding`). Two kinds of declarations are ignored as
+plainly wrong: UTF-8 if many bytes are not valid UTF-8, where the next declaration counts, and another encoding that
+extends ASCII if the page is valid UTF-8 and not only ASCII.
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ for _line in _LABELS.strip().splitlines():
     _NAME_BY_LABEL.update(dict.fromkeys(_labels.split(), _name))
 
 _BYTE_ORDER_MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16be"), (b"\xff\xfe", "utf-16le"))
-_XML_STARTS = {b"<\0?\0x\0": "utf-16le", b"\0<\0?\0x": "utf-16be"}  # XML declarations without a byte order mark
+_UTF_16_START = re.compile(rb"(?:[\t\n\r ]\0)*+<\0[!?A-Za-z]\0|(?:\0[\t\n\r ])*+\0<\0[!?A-Za-z]")
+"""Matches the first tag of a page in UTF-16 without a byte order mark; as ASCII it would be no tag."""
 _PRESCAN_BYTES = 1024
 _LATE_PRESCAN_BYTES = 256 * 1024  # searched for a `meta` if the page is not UTF-8
 _COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
@@ -159,9 +160,9 @@ def decode(raw: bytes, content_type: str = "") -> DecodedText:
     for mark, name in _BYTE_ORDER_MARKS:
         if raw.startswith(mark):
             return DecodedText(raw[len(mark) :].decode(_CODEC_BY_NAME[name], "replace"), name, "bom")
-    if raw[:6] in _XML_STARTS:
-        name = _XML_STARTS[raw[:6]]
-        return DecodedText(raw.decode(_CODEC_BY_NAME[name], "replace"), name, "xml")
+    if b"\0" in raw[:2] and _UTF_16_START.match(raw):
+        name = "utf-16be" if raw.startswith(b"\0") else "utf-16le"
+        return DecodedText(raw.decode(_CODEC_BY_NAME[name], "replace"), name, "content")
     utf_8_text = _decode_utf_8(raw)
     declared, source = _read_declaration(raw, content_type, search_late=utf_8_text is None)
     if declared is None:

@@ -46,6 +46,12 @@ _UNNESTED_TAGS = frozenset(name.encode() for name in (
     "input", "li", "link", "meta", "option", "p", "param", "rp", "rt", "source", "tbody", "td", "tfoot", "th",
     "thead", "tr", "track", "wbr",
 ))  # fmt: skip
+_SHAPES = (
+    rb"animate\w*|circle|ellipse|fe\w+|g|image|line|(?:linear|radial)gradient|mpath|mprescripts|mspace|none|path|polygon"
+    rb"|polyline|rect|set|stop|symbol|textpath|tspan|use"
+)
+_EMPTY_SHAPE = re.compile(rb"<((%b)(?=[\s/])[^<>]*+)(?<=/)>" % _SHAPES, re.IGNORECASE)
+"""Matches an empty element of a drawing or formula, such as `<path/>`. Without an end tag, it would seem to be open."""
 _CHOICES = frozenset({b"option", b"optgroup"})
 _MAX_UNCHECKED_BYTES = 4_000  # a longer tag may have hundreds of attributes
 _LONG_TAG = re.compile(rb"<[a-zA-Z][^>]{%d,}+" % _MAX_UNCHECKED_BYTES)
@@ -233,6 +239,7 @@ def _limit_depth(raw: bytes, left_out: Counter[Cap]) -> bytes:
 
     What is removed is counted in `left_out`.
     """
+    raw = _EMPTY_SHAPE.sub(lambda tag: b"<%b></%b>" % (tag[1][:-1], tag[2]), raw)
     open_by_name: Counter[bytes] = Counter()
     depth = option_count = 0
     cuts: list[tuple[int, int]] = []

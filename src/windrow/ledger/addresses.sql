@@ -108,7 +108,7 @@ SELECT coalesce(max(rowid), 0) FROM address;
         AND o.collection IN (SELECT value FROM json_each(:gone_at_once))) THEN 2 WHEN a.via = 0 THEN 1e18 ELSE 1 END))
 
 -- row: AddressCount
--- Counts of a source's addresses of one kind: `known`, `pages` (fetched or captured, and not failing), `failing` and `due`.
+-- Counts of a source's addresses of one kind: `known`, `pages` (had, and not failing), `failing` and `due`.
 -- `next_due` is the earliest due time of those that were requested, which may have passed.
 
 -- def by_source(now: int, gone_at_once: Sequence[str] = ()) -> list[AddressCount]

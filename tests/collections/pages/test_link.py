@@ -191,6 +191,23 @@ def test_a_frame_is_a_link_of_its_own_element() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(("html", "encoding", "content_type"), [
+    ("<html><frameset><frame src='x>y' name=Menu><noframes><p>No frames</noframes></frameset>", "utf-8", "text/html"),
+    ("\ufeff<frameset><frame src='x&gt;y' name=Menu><noframes><p>No frames</noframes></frameset>", "utf-16", "text/html"),
+    (("<?xml version='1.0'?><html xmlns='http://www.w3.org/1999/xhtml'><head><title/></head><frameset>"
+     "<frame src='x&gt;y' name='Menu'/><noframes><body><p>No frames</p></body></noframes></frameset></html>"), "utf-8",
+     "application/xhtml+xml"),
+])  # fmt: skip
+def test_frames_are_read_in_any_encoding_and_in_xhtml(html: str, encoding: str, content_type: str) -> None:
+    page = read_html_page(html.encode(encoding), HERE, content_type)
+    assert [(link.url, link.html_tag, link.text) for link in page.links] == [
+        ("http://a.example/dir/x%3Ey", "frame", "Menu")
+    ]
+    assert "No frames" in f"{page.pile.text} {page.pile.secondary_text}"
+    assert page.encoding.startswith(encoding)
+    assert page.findings == ()
+
+
 def test_scripts_and_inline_images_are_no_links() -> None:
     assert read_links("<a href='javascript:void(0)'>t</a><a href=data:x>t</a><img src=data:x><a>t</a>") == []
 

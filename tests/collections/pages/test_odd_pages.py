@@ -122,3 +122,11 @@ def test_tags_that_are_left_out_are_counted_and_links_kept(html, excess):
     page = read_html_page(html.encode(), "http://a.example/")
     assert [link.url for link in page.links] == ["http://a.example/x"]
     assert [(cap.name, number) for cap, number in page.left_out] == excess
+
+
+@pytest.mark.parametrize("shape", ["<path d='M0 0'/>", "<use\nhref=#a />", "<Rect x=1/>", "<feBlend/>", "<g/>"])
+def test_the_shapes_of_a_drawing_are_not_nested_in_each_other(shape):
+    html = f"<svg><title>x</title><g>{shape * 13_000}</g></svg><div><h1>Tea</h1><h2>Pour</h2><a href=/x>x</a></div>"
+    page = read_html_page(html.encode(), "http://a.example/")
+    assert (page.description.headline, page.pile.big_headlines) == ("Tea", "Pour")
+    assert page.left_out == ()

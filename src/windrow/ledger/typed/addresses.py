@@ -54,7 +54,7 @@ class FoundAddress(NamedTuple):
 
 
 class AddressCount(NamedTuple):
-    """Counts of a source's addresses of one kind: `known`, `pages` (fetched or captured, and not failing), `failing` and `due`.
+    """Counts of a source's addresses of one kind: `known`, `pages` (had, and not failing), `failing` and `due`.
 
     `next_due` is the earliest due time of those that were requested, which may have passed.
     """

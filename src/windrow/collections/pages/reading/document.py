@@ -25,7 +25,7 @@ from windrow.content.outline import Outline, PageLocation, find_table_row
 from windrow.content.page import Page, main_content, read_page
 from windrow.content.tail import headline_level
 from windrow.content.tree import find_unseen_blocks
-from windrow.content.xhtml import describe_fault
+from windrow.content.xhtml import decode_page, describe_fault
 from windrow.formats.moment import read_page_time
 from windrow.formats.sniff import normalise_tag
 from windrow.formats.text import counted
@@ -237,33 +237,37 @@ class PageDocument:
 UNREAD_JSON_LD = "unread_json_ld"
 """The kind of a finding that scripts beside the text cannot be read. It is no reason against the document."""
 
-_FRAME_TAG = re.compile(rb"<(/?)(frameset|noframes|frame)(?=[\s/>])([^>]*+)", re.IGNORECASE)
-_FRAME_ADDRESS = re.compile(rb"""\ssrc\s*=\s*("[^"]*"|'[^']*'|[^\s>]+)""", re.IGNORECASE)
-_FRAME_TITLE = re.compile(rb"""\s(?:title|name)\s*=\s*("[^"]*"|'[^']*'|[^\s>]+)""", re.IGNORECASE)
+_FRAME_TAG = re.compile(r"""<(/?)(frameset|noframes|frame)(?=[\s/>])((?:"[^"]*+"|'[^']*+'|[^>])*+)>""", re.IGNORECASE)
+_FRAME_ADDRESS = re.compile(r"""\ssrc\s*=\s*("[^"]*"|'[^']*'|[^\s>]+)""", re.IGNORECASE)
+_FRAME_TITLE = re.compile(r"""\s(?:title|name)\s*=\s*("[^"]*"|'[^']*'|[^\s>]+)""", re.IGNORECASE)
 
 
-def _show_frames(raw: bytes) -> bytes:
+def _read_page(raw: bytes, url: str, content_type: str, ignored: Sequence[str]) -> Page:
+    """Read a page; if a frameset begins in its first `_MAX_FRAMESET_BYTES`, read it as `_show_frames` returns it."""
+    if b"<frameset" not in raw[:_MAX_FRAMESET_BYTES].replace(b"\0", b"").lower():  # also in UTF-16
+        return read_page(raw, url, content_type, ignored)
+    text = decode_page(raw, content_type)
+    shown = _show_frames(text.html).encode("utf-8", "replace")
+    return read_page(shown, url, "text/html; charset=utf-8", ignored)._replace(encoding=text.encoding, fault=text.fault)
+
+
+def _show_frames(html: str) -> str:
     """Return a page with links in place of its frames, and with the content of `noframes`.
 
-    The page is unchanged if no frameset begins in its first `_MAX_FRAMESET_BYTES`.
-
-    >>> _show_frames(b"<frameset><frame src='a.html' name='menu'></frameset>")
-    b"<div><a rel=x-frame href='a.html'>menu</a></div>"
+    >>> _show_frames("<frameset><frame src='a.html' name='menu'></frameset>")
+    "<div><a rel=x-frame href='a.html'>menu</a></div>"
     """
-    if b"<frameset" not in raw[:_MAX_FRAMESET_BYTES].lower():
-        return raw
 
-    def replace_tag(match: re.Match[bytes]) -> bytes:
-        if match[2].lower() != b"frame":
-            return b"<%bdiv" % match[1]
+    def replace_tag(match: re.Match[str]) -> str:
+        if match[2].lower() != "frame":
+            return f"<{match[1]}div{match[3]}>"
         address, title = _FRAME_ADDRESS.search(match[3]), _FRAME_TITLE.search(match[3])
         if address is None:
-            return b"<br"
-        return b"<a rel=%b href=%b>%b</a" % (
-            FRAME_RELATION.encode(), address[1], title[1].strip(b"\"'") if title else b"",
-        )  # fmt: skip
+            return f"<br{match[3]}>"
+        shown_title = title[1].strip("\"'") if title else ""
+        return f"<a rel={FRAME_RELATION} href={address[1]}>{shown_title}</a>"
 
-    return _FRAME_TAG.sub(replace_tag, raw)
+    return _FRAME_TAG.sub(replace_tag, html)
 
 
 def read_html_page(
@@ -279,7 +283,7 @@ def read_html_page(
     >>> page.links[0].url, page.links[0].text, page.description.headline
     ('http://a.example/cup', 'a cup', 'Tea')
     """
-    page = read_page(_show_frames(raw), url, content_type, ignored)
+    page = _read_page(raw, url, content_type, ignored)
     is_main = main_content(page.outline, page.traits)
     classifier = LinkClassifier(url, page.head.base)
     page_links = find_links(page.outline, page.head, classifier)
