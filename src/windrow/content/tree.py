@@ -57,6 +57,11 @@ _MAX_UNCHECKED_BYTES = 4_000  # a longer tag may have hundreds of attributes
 _LONG_TAG = re.compile(rb"<[a-zA-Z][^>]{%d,}+" % _MAX_UNCHECKED_BYTES)
 _ATTRIBUTE = rb"""[\s/]*+[^\s/>=][^\s/>=]*+(?>(?:\s*+=\s*+(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|[^\s>"']*+))?)"""
 _TAG_START = re.compile(rb"<[^\s/>]++(?>(?:%b){0,%d})" % (_ATTRIBUTE, TAG_ATTRIBUTES.number))
+_SCRIPT_TAG = re.compile(rb"<(/?)(?:script|style)(?=[\s/>])", re.IGNORECASE)
+_TEXT_ENDING = re.compile(
+    rb"(?:</(?:script|style|title|textarea|xmp|iframe|noembed|noframes)\s*+|--!?|\]\])\Z", re.IGNORECASE
+)
+"""Matches the end, without its `>`, of what has only text: a script, a comment, a section of CDATA."""
 _QUOTED = re.compile(rb""""[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)""")
 _MAX_TAGS = PAGE_TAGS.number
 """The maximum number of tags of a page. In a parsed page, each takes about 200 bytes."""
@@ -292,8 +297,11 @@ def _remove_ranges(raw: bytes, cuts: list[tuple[int, int]]) -> bytes:
 def _cut_attributes(raw: bytes, left_out: Counter[Cap]) -> bytes:
     """Return markup in which tags have at most TAG_ATTRIBUTES attributes; count the others in `left_out`.
 
-    Only tags longer than `_MAX_UNCHECKED_BYTES` are checked.
+    Only tags longer than `_MAX_UNCHECKED_BYTES` are checked. What looks like one in a script or comment is cut, too,
+    because the parser may see more tags than are found here; but it keeps the end of the script or comment, and is not
+    counted.
     """
+    scripts = _ScriptFinder(raw)
 
     def shorten(tag: re.Match[bytes]) -> bytes:
         """Return a tag up to its `>`, without the attributes after the first TAG_ATTRIBUTES."""
@@ -301,7 +309,10 @@ def _cut_attributes(raw: bytes, left_out: Counter[Cap]) -> bytes:
         further_words = _count_words(tag[0][start.end() :]) if start else 0
         if start is None or not further_words:
             return tag[0]
-        left_out[TAG_ATTRIBUTES] += further_words
+        if ending := _TEXT_ENDING.search(tag[0], start.end()):
+            return start[0] + ending[0]
+        if not scripts.covers(position + tag.start()):
+            left_out[TAG_ATTRIBUTES] += further_words
         return start[0]
 
     pieces: list[bytes] = []
@@ -314,6 +325,21 @@ def _cut_attributes(raw: bytes, left_out: Counter[Cap]) -> bytes:
             copied_to = end
         position = end
     return b"".join([*pieces, raw[copied_to:]]) if pieces else raw
+
+
+class _ScriptFinder:
+    """Tells for positions in a page, in ascending order, whether they are in a script or style."""
+
+    __slots__ = ("_is_inside", "_position", "_raw")
+
+    def __init__(self, raw: bytes) -> None:
+        self._raw, self._position, self._is_inside = raw, 0, False
+
+    def covers(self, position: int) -> bool:
+        for tag in _SCRIPT_TAG.finditer(self._raw, self._position, position):
+            self._is_inside = not tag[1]
+        self._position = max(position, self._position)
+        return self._is_inside
 
 
 def _count_words(tag: bytes) -> int:

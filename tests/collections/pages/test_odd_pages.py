@@ -117,6 +117,9 @@ def test_a_title_that_does_not_end_is_cut_and_the_rest_counted():
     (f"<a href=/x {' '.join(f'name-{number}=1' for number in range(450))}>x</a>", [("TAG_ATTRIBUTES", 51)]),
     ("<a href=/x>x</a><select>" + "<option>y" * 12_000, [("PAGE_OPTIONS", 2_000)]),
     ("<div>" * 515 + "<a href=/x>x</a>", []),
+    (f"<script>if (a<b && {'c && ' * 900} d) {{}}</script><a href=/x>x</a>", []),
+    (f"<!-- a <b {'c ' * 3_000}--><a href=/x>x</a>", []),
+    (f"<script></script><a href=/x>x</a><p {' '.join(map('x{}'.format, range(900)))}>y", [("TAG_ATTRIBUTES", 500)]),
 ])  # fmt: skip
 def test_tags_that_are_left_out_are_counted_and_links_kept(html, excess):
     page = read_html_page(html.encode(), "http://a.example/")
