@@ -256,6 +256,9 @@ class Observation(NamedTuple):
     repeats the key. But two things with different names of one system, which is what precedes the last `/` of a name,
     and with different texts are two records, even if they share the key: the key of the second one is `KEY#NAME`.
 
+    `shared_aliases` are those of `aliases` that different things may have, such as an address that several pages state
+    as their canonical one: a record that has one is this thing only if it is gone or its text is nearly the same.
+
     `moved_from` are aliases of former keys of the thing: a record that has one of them is this thing if no record has
     one of its aliases, the record is gone or its text is nearly the same, and only one record is so. They do not become
     aliases of the record.
@@ -275,3 +278,4 @@ class Observation(NamedTuple):
     aliases: tuple[str, ...] = ()
     own_lists: Mapping[str, tuple[str, ...]] = {}
     moved_from: tuple[str, ...] = ()
+    shared_aliases: tuple[str, ...] = ()

@@ -160,10 +160,11 @@ def ensure_record(connection: sqlite3.Connection, observation: Observation) -> t
 def _choose_key(connection: sqlite3.Connection, observation: Observation) -> str:
     """Return the key of an observation's record, which may not exist yet.
 
-    It is the record with the observation's key or, if there is none, with one of its aliases, or else one from which it
-    moved (see `Observation.moved_from`). If that record is about a different thing, the observation gets a new record.
-    The key of the new record is the observation's key or, if the existing record has this key, `KEY#NAME` with the
-    observation's first name. If `KEY#NAME` exists, it is always used.
+    It is the record with the observation's key or, if there is none, with one of its aliases (see
+    `Observation.shared_aliases`), or else one from which it moved (see `Observation.moved_from`). If that record is
+    about a different thing, the observation gets a new record. The key of the new record is the observation's key or,
+    if the existing record has this key, `KEY#NAME` with the observation's first name. If `KEY#NAME` exists, it is
+    always used.
     """
     key, names = observation.key, observation.names
     is_known = _has_key(connection, key)
@@ -171,9 +172,16 @@ def _choose_key(connection: sqlite3.Connection, observation: Observation) -> str
     if own_key and _has_key(connection, own_key):
         return own_key
     if not is_known:
-        known_keys = (key_of_alias(connection, alias) for alias in observation.aliases)
+        known_keys = (_find_alias(connection, alias, observation) for alias in observation.aliases)
         key = next(filter(None, known_keys), "") or _find_moved(connection, observation) or key
     return (own_key or observation.key) if _is_other_thing(connection, key, observation) else key
+
+
+def _find_alias(connection: sqlite3.Connection, alias: str, observation: Observation) -> str:
+    """Return the key of the record that has an alias of an observation and is the observed thing, or ""."""
+    key = key_of_alias(connection, alias)
+    is_sure = alias not in observation.shared_aliases
+    return key if key and (is_sure or _is_like(_latest_text(connection, key), observation.text)) else ""
 
 
 def _has_key(connection: sqlite3.Connection, key: str) -> bool:

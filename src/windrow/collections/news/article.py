@@ -115,16 +115,18 @@ def article_observation(article: FoundArticle, zone: str, seen: datetime | None)
     own_alias = standard.alias(article.url)
     canonical_alias = standard.alias(article.canonical_url) if is_own else own_alias
     # Some sites write one canonical address on all pages, or on all parts of a series: articles are joined by it only
-    # if their titles and their days of publication are equal.
+    # if their titles and their days of publication are equal, and their texts nearly so.
     time = read_page_time(article.date) if article.date else None
     symbols = "".join(character for character in title if category(character).startswith("S"))  # such as +, $ and emoji
     identity = " ".join([*_words(title), symbols, time.date().isoformat() if time else ""])
-    aliases: tuple[str, ...] = (own_alias, f"{canonical_alias} {hash64(identity):x}")
+    shared_alias = f"{canonical_alias} {hash64(identity):x}"
+    aliases: tuple[str, ...] = (own_alias,)
     if time and word_count >= _MIN_WORDS_OF_COPY and not article.lasting_name:  # it may move to another address
         aliases += (f"{standard.site(article.url)} {hash64(f'{identity} {text}'):x}",)
     # A text without a date may be at two addresses of a site for a time: only a redirect says that they are the same.
     # It is not an alias: an address that redirects to each day's page would make all of them one article.
     moved_from = tuple(f"{standard.alias(former)} {hash64(identity):x}" for former in article.redirected_from)
+    # The tree finds a file by the key of the record: an alias that articles share would give them one file.
     aside = {"kind": article.kind, "aliases": aliases, "name": article.lasting_name}
     if canonical_alias != own_alias:
         aside["canonical"] = canonical_alias
@@ -133,7 +135,8 @@ def article_observation(article: FoundArticle, zone: str, seen: datetime | None)
     names = (article.lasting_name,) if article.lasting_name else ()
     own_keywords = article.own_keywords
     return Observation(
-        article.url, observed, f"{title}\n{text}", url=article.url, aside=aside, names=names, aliases=aliases,
+        article.url, observed, f"{title}\n{text}", url=article.url, aside=aside, names=names,
+        aliases=(*aliases, shared_alias), shared_aliases=(shared_alias,),
         own_lists={} if own_keywords is None else {"keywords": tuple(unique_texts(own_keywords))},
         moved_from=moved_from,
     )  # fmt: skip
