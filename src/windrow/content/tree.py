@@ -287,10 +287,12 @@ def _limit_formats(raw: bytes, max_open: int) -> bytes:
 
 
 def _remove_ranges(raw: bytes, cuts: list[tuple[int, int]]) -> bytes:
+    """Return markup without the tags at these ranges; the end of a script or comment that looks like one is kept."""
     kept, position = [], 0
     for start, end in cuts:
         kept.append(raw[position:start])
-        position = end
+        ending = _TEXT_ENDING.search(raw, start, end - 1)
+        position = ending.start() if ending else end
     return b"".join([*kept, raw[position:]]) if cuts else raw
 
 

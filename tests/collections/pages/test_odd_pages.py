@@ -127,6 +127,15 @@ def test_tags_that_are_left_out_are_counted_and_links_kept(html, excess):
     assert [(cap.name, number) for cap, number in page.left_out] == excess
 
 
+@pytest.mark.parametrize("text", ["<script>if (a<b && c) {}; a<b </script>", "<!-- a<b -->", "<!-- <div --><!-- -->"])
+def test_a_removed_tag_takes_no_end_of_a_script_or_comment_with_it(text):
+    formats = f"{'<b>' * 1_000}{text}<a href=/x>x</a>{'<p>y' * 1_000}"
+    levels = f"{'<div>' * 512}{text}<a href=/x>x</a>{'<p>y' * 12_000}"
+    for html in (formats, levels):
+        (link,) = read_html_page(html.encode(), "http://a.example/").links
+        assert link.text == "x"
+
+
 @pytest.mark.parametrize("shape", ["<path d='M0 0'/>", "<use\nhref=#a />", "<Rect x=1/>", "<feBlend/>", "<g/>"])
 def test_the_shapes_of_a_drawing_are_not_nested_in_each_other(shape):
     html = f"<svg><title>x</title><g>{shape * 13_000}</g></svg><div><h1>Tea</h1><h2>Pour</h2><a href=/x>x</a></div>"
