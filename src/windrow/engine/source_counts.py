@@ -40,9 +40,6 @@ GONE = frozenset({404, 410})
 UNUSED_RULE = "answers that are not used; they are requested again"
 """The rule under which answers are counted that a discovery skipped without replacing them by other requests."""
 
-SETTINGS = "crawl_settings"
-"""The name of what is learned of a source's settings: a hash of those of the last run."""
-
 LINK_RULES = "link_rules_"
 """The start of the name of what is learned of a host's rules for links: a hash, and the attempt and session of it."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from operator import attrgetter
 from types import TracebackType
 from typing import Self
@@ -13,9 +12,9 @@ from typing import Self
 from windrow.clock import now, spell
 from windrow.contract import Crawl
 from windrow.contract.discoveries import BEHIND
-from windrow.digest import hash64
 from windrow.engine.captures.shared_answers import SharedAnswers
 from windrow.engine.crawl.archiving_client import RedirectChains
+from windrow.engine.crawl.link_rules import RuleHashes
 from windrow.engine.crawl.part_exchange import PartExchange
 from windrow.engine.crawl.request_time import RequestTime
 from windrow.engine.crawl.source_tally import SourceTally, close_tallies, has_failed
@@ -27,7 +26,6 @@ from windrow.engine.requests.following import AnswerFollower
 from windrow.engine.requests.origin_rules import LAST_ATTEMPTS, SERVICE, failures_in_row, service_of
 from windrow.engine.requests.redirects import is_former_target
 from windrow.engine.run import Close, HarvestRun, close_all
-from windrow.engine.source_counts import LINK_RULES, NOT_REQUESTED, SETTINGS
 from windrow.errors import StepError, Stopped
 from windrow.ledger import LedgerWriter
 from windrow.ledger.addresses import ABOVE_EVERY_ORDER
@@ -62,8 +60,6 @@ class _Host:
     number: int  # on the ledger
     source: Source
     origin: str
-    link_rules: int = 0  # a hash of the settings and the robots.txt by which links of its pages are read; 0: unknown
-    rules_since: int = 0  # the attempt at robots.txt since which they are in force
     handed_out: dict[int, tuple[int, int, int]] = field(default_factory=dict)
     walk: int = 0  # the number of its walk, 0 while no fetcher walks it
     is_given_up: bool = False  # for this run
@@ -87,17 +83,12 @@ class CrawlDispatcher:
         self._walks: dict[int, _Host] = {}  # by the number of the walk
         self._share = MAX_PER_HOST  # the maximum number of addresses of one host that a fetcher has at a time
         self._host_numbers: dict[tuple[str, str], int] = {}  # by source and origin
-        self._settings = {  # hashes of what may decide which links of a page are followed
-            name: hash64(f"{version('windrow')} {source.site.agent} {sorted(source.options.items())}")
-            for name, source in self._sources.items()
-        }
-        learned = {name: run.ledger.requests.learned(run.collection.name, name) for name in self._sources}
-        self._former_settings = {name: learned[name].get(SETTINGS) for name in self._sources}
-        for host in run.ledger.addresses.hosts_crawled(run.collection.name):
-            if host.source in self._sources:
-                self._host_numbers[host.source, host.origin] = host.seq
-                rules = learned[host.source].get(f"{LINK_RULES}{host.seq}", (0, 0))[:2]
-                self._hosts[host.seq] = _Host(host.seq, self._sources[host.source], host.origin, *rules)
+        crawled = run.ledger.addresses.hosts_crawled(run.collection.name)
+        hosts = [host for host in crawled if host.source in self._sources]
+        for host in hosts:
+            self._host_numbers[host.source, host.origin] = host.seq
+            self._hosts[host.seq] = _Host(host.seq, self._sources[host.source], host.origin)
+        self._rule_hashes = RuleHashes(run, self._sources, hosts)
         self._taken_down = run.ledger.takedowns.addresses() or None
         self._shared_answers = SharedAnswers(run)
         self._redirects = RedirectChains()
@@ -195,7 +186,9 @@ class CrawlDispatcher:
                     self._add_urls(writer, self._sources[source_name], 0, [page])
             for source in self._sources.values():
                 tally = self._tallies[source.name]
-                self._note_settings(writer, source.name)
+                if self._follower is None:
+                    hosts = [host.number for host in self._hosts.values() if host.source.name == source.name]
+                    self._rule_hashes.record_settings(writer, source.name, hosts)
                 try:
                     seeds = self._seeds(source)
                 except StepError as error:
@@ -212,16 +205,6 @@ class CrawlDispatcher:
                 self._add_urls(writer, source, 0, seeds)
                 if self._follower is not None and SERVICE not in source.options:
                     self._follower.update_source_address(writer, source, seeds)
-
-    def _note_settings(self, writer: LedgerWriter, source_name: str) -> None:
-        """If the settings of a source are others than in the last run, make what the former ones refused due."""
-        settings, former_settings = self._settings[source_name], self._former_settings[source_name]
-        if self._follower is not None or settings == former_settings:
-            return
-        writer.requests.learn(self._run.collection.name, source_name, {SETTINGS: settings}, 0)
-        for host in self._hosts.values():
-            if former_settings is not None and host.source.name == source_name:
-                writer.addresses.make_refused_due(host.number, NOT_REQUESTED)
 
     def _seeds(self, source: Source) -> Sequence[FoundUrl]:
         if self._follower is None:
@@ -258,8 +241,8 @@ class CrawlDispatcher:
         due_before = self._began if self._follower and not service_of(host.source) else int(now().timestamp())
         priority_limit = BEHIND if host.is_endless else ABOVE_EVERY_ORDER
         limit = count + len(host.handed_out)
-        rules = host.rules_since
-        due = run.ledger.addresses.due(host.number, due_before, limit, priority_limit, rules) if count > 0 else []
+        _, rules_since = self._rule_hashes.of_host(host.number)
+        due = run.ledger.addresses.due(host.number, due_before, limit, priority_limit, rules_since) if count > 0 else []
         if self._follower is None and any(self._is_again(address) for address in due):
             # Otherwise a crawl that takes longer than the interval of its pages would not end.
             tally.has_pages_again, due = True, [address for address in due if not self._is_again(address)]
@@ -338,7 +321,8 @@ class CrawlDispatcher:
         wait = max(wait, shared.remaining_pause(host.source, host.origin))
         robots, last_request = shared.robots_answer(host.source, host.origin), shared.last_request(host.origin)
         walk = CrawlOrigin(host.walk, host.source, host.origin, self._crawl, options, wait, robots, last_request)
-        walk = walk._replace(settings=self._settings[host.source.name], link_rules=host.link_rules)
+        link_rules, _ = self._rule_hashes.of_host(host.number)
+        walk = walk._replace(settings=self._rule_hashes.of_settings(host.source.name), link_rules=link_rules)
         run.fetchers.start_walk(walk)
         return True
 
@@ -370,13 +354,9 @@ class CrawlDispatcher:
             due_at = max(due_at, self._began + 1) if event.held and due_at is not None else due_at
             schedule = (due_at, interval, failures)
         number = writer.attempts.record_attempt(run.session, host.number, attempt, schedule=schedule, beside=beside)
-        if event.link_rules not in {0, host.link_rules}:
-            if host.link_rules and writer.addresses.make_refused_due(host.number, NOT_REQUESTED):
-                host.is_exhausted = False
-                self._short_hosts.add(host.number)
-            host.link_rules, host.rules_since = event.link_rules, number
-            rules = {f"{LINK_RULES}{host.number}": (event.link_rules, number, run.session)}
-            writer.requests.learn(run.collection.name, host.source.name, rules, number)
+        if self._rule_hashes.record_rules(writer, host.source.name, host.number, event.link_rules, number):
+            host.is_exhausted = False
+            self._short_hosts.add(host.number)
         if event.held and attempt.kept:
             place = attempt.kept.place
             captured = CapturedRow(
