@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import click
 
 from windrow.adapters.adapter import Comparison, SourceChange, TakedownEstimate, VersionCounts
-from windrow.adapters.record_story import RecordAddress, RecordHit, RecordOrigin
+from windrow.adapters.record_search import RecordHit
+from windrow.adapters.record_story import RecordAddress, RecordOrigin
 from windrow.adapters.search_answer import SnippetMark
 from windrow.adapters.trial import DocumentFinding, DocumentReport, FetchedBytes, RecordPreview
 from windrow.app.begin import NewCollection, Prepared

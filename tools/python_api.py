@@ -12,7 +12,7 @@ from typing import Any
 import windrow
 from windrow import caps, content, errors, model
 from windrow.adapters import adapter, home, search_answer, trial
-from windrow.adapters.record_story import RecordHit
+from windrow.adapters.record_search import RecordHit
 from windrow.app import begin, captures, item_states, lookup, session_details, session_progress, status, story, summary
 from windrow.app.check import Checkup
 from windrow.collections.pages.adapter.search import PageHit

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from windrow.adapters import record_story
+from windrow.adapters import record_search
 from windrow.adapters.search_answer import SearchAnswer
 from windrow.app import search as together
 from windrow.collections.events.collection import COLLECTION as EVENTS
@@ -47,7 +47,7 @@ class Searched(NamedTuple):
     name: str
 
     def answer(self, text: str) -> SearchAnswer:
-        return record_story.search(self.store, self.name, text, offset=0, limit=9, explain=False)
+        return record_search.search(self.store, self.name, text, offset=0, limit=9, explain=False)
 
     def keys(self, text: str) -> list[str]:
         return sorted(result.details.key for result in self.answer(text).results)
@@ -106,7 +106,7 @@ def test_a_filter_for_other_collections_than_those_searched_is_reported(stores, 
         @staticmethod
         def search(_workspace, text, *, offset, limit, explain, facets):
             assert not facets
-            return record_story.search(stores["news"].store, "news", text, offset=offset, limit=limit, explain=explain)
+            return record_search.search(stores["news"].store, "news", text, offset=offset, limit=limit, explain=explain)
 
     monkeypatch.setattr(together, "capable", lambda _capability, _names=None: {"news": Adapter})
     monkeypatch.setattr(together, "harvested_collections", lambda _workspace: {"news"})

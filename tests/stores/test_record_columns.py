@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from windrow.adapters import record_story
+from windrow.adapters import record_search
 from windrow.contract import AttemptObservations, ColumnType, Observation, TypedColumn
 from windrow.query.columns import parse_query
 from windrow.stores.index.folder import NOTE_FILE, index_folder
@@ -84,11 +84,11 @@ def test_a_list_by_date_begins_with_the_latest(store):
 
 
 def test_the_answer_says_how_many_records_a_filter_cannot_find(store, monkeypatch):
-    monkeypatch.setattr(record_story, "columns", lambda: COLUMNS)
-    answer = record_story.search(store, "shop", "price:..100", offset=0, limit=10, explain=False)
+    monkeypatch.setattr(record_search, "columns", lambda: COLUMNS)
+    answer = record_search.search(store, "shop", "price:..100", offset=0, limit=10, explain=False)
     assert len(answer.results) == 4
     assert answer.notes == ("the filter price: does not find 1 record of shop without a value that it can read",)
-    assert record_story.search(store, "shop", "source:here", offset=0, limit=10, explain=False).notes == ()
+    assert record_search.search(store, "shop", "source:here", offset=0, limit=10, explain=False).notes == ()
 
 
 def test_another_column_builds_the_index_anew_and_the_same_ones_do_not(store, tmp_path):

@@ -27,7 +27,7 @@ from windrow.adapters.home import (
     refuse_unread,
     unknown_name,
 )
-from windrow.adapters.record_story import RecordFaces, ShownCollection, list_records, search
+from windrow.adapters.record_search import RecordFaces, ShownCollection, list_records, search
 from windrow.contract import OK
 from windrow.digest import hash64
 from windrow.formats.text import spell_value

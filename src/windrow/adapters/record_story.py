@@ -1,39 +1,38 @@
-"""Show records to people and programs: in `windrow why`, and as results of a search."""
+"""Explain records, their addresses and their hosts, in `windrow why` and `windrow try`, and export versions."""
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
-from windrow.adapters.adapter import Explanation, ListedRecord, Message, RecordList
-from windrow.adapters.search_answer import SearchAnswer, SearchResult, SnippetMark, snippet_marks
+from windrow.adapters.adapter import Explanation, Message
 from windrow.adapters.takedown import takedown_line, unfinished_line
 from windrow.adapters.trial import DocumentFinding
 from windrow.clock import from_unix_time, now
 from windrow.config import Workspace
 from windrow.contract import Collection, FollowResult
-from windrow.contract.registry import columns
+from windrow.digest import hash64
 from windrow.engine.captures.index_lines import IndexedCapture, explain_all, unindexed_rules
 from windrow.engine.captures.rules import ExplainedCapture
+from windrow.engine.requests.waiting import describe_waits
 from windrow.formats.text import are, counted, json_text, show
 from windrow.formats.url import normalise_typed
-from windrow.ledger import Ledger
+from windrow.ledger import ELSEWHERE, Ledger
 from windrow.ledger.typed.addresses import AddressRow
 from windrow.ledger.typed.takedowns import TombstoneRow
 from windrow.model import Level, Source
-from windrow.query.columns import parse_query
-from windrow.query.likeness import mark_hits, snippet, term_pattern
-from windrow.query.tree import Word, searched_terms
-from windrow.stores.record_entries import Entry
+from windrow.reasons import Reason
 from windrow.stores.record_versions import RecordVersion
 from windrow.stores.records import RecordStore
 
 if TYPE_CHECKING:
-    from windrow.adapters.home import HomeEntry, Part
+    pass
+
+
+_MAX_LISTED = 20
+"""The maximum number of attempts, versions or records that `windrow why` lists."""
 
 
 class RecordAddress(NamedTuple):
@@ -84,6 +83,91 @@ def follow_findings(url: str, phase: str, follow_result: FollowResult) -> Iterat
         yield DocumentFinding(url, phase, Level.NOTE, "Request", f"{request.method} {request.url}")
     if follow_result.end:
         yield DocumentFinding(url, phase, Level.NOTE, "End", follow_result.end)
+
+
+def explain_record(ledger: Ledger, collection: str, store: RecordStore, key: str) -> Explanation:
+    """Explain a record of a collection by its versions, and say what it waits for."""
+    history = store.history(key)
+    lines = [f"{key}: a record of {collection}, {describe_state(history[-1])}"]
+    for version in [version for version in history if version.change != "same"][-_MAX_LISTED:]:
+        lines.append(f"  {show(version.at)}  {version.change}  {version.url}")
+        attempts = ledger.attempts.by_numbers([version.attempt])
+        if attempts and (kept := attempts[0].attempt.kept):
+            place_text = f"the record at byte {kept.place.offset:,} of {kept.place.warc}, {kept.digest[:19]}"
+            lines.append(f"      from attempt {version.attempt}: {place_text}")
+    asks = store.pending_asks([version.attempt for version in history[-_MAX_LISTED:]])
+    waits = describe_waits(ledger, collection, asks)
+    lines += [wait.line for wait in waits]
+    unchanged_times = [version.at for version in history if version.change == "same"]
+    if unchanged_times:
+        times = counted(len(unchanged_times), "time")
+        lines.append(f"  seen without a change {times}, last {show(unchanged_times[-1])}")
+    record = {"key": key, "collection": collection, "versions": len(history) - len(unchanged_times)}
+    messages = [Message("record", record)]
+    messages += [*(Message("version", version) for version in history), *(Message(*wait[1:]) for wait in waits)]
+    return Explanation(key, tuple(messages), tuple(lines))
+
+
+def explain_address(ledger: Ledger, collection: str, store: RecordStore | None, address: AddressRow) -> Explanation:
+    """Explain an address by its last attempts, what they led to, and the records that were read from them."""
+    attempts = ledger.attempts.of_address(address.host, address.digest)[-_MAX_LISTED:]
+    captures = {attempt.seq: ledger.captures.captured(attempt.seq) for attempt in attempts}
+    tombstones = ledger.takedowns.of(address.digest, address.host)
+    verb = "taken" if address.interval == ELSEWHERE else "requested"
+    lines = [f"{address.url}: {verb} for {collection}, source {address.source}"]
+    if address.via_url:
+        lines.append(f"  found at {address.via_url}")
+    messages = [Message("address", record_address(address))]
+    lines += [line for tombstone in tombstones for line in takedown_lines(tombstone)]
+    messages += [Message("tombstone", tombstone, omit_empty=True) for tombstone in tombstones]
+    for attempt in attempts:
+        status_text = f"status {attempt.status}" if attempt.status else "no response"
+        failure_text = "; ".join(["", *filter(None, (attempt.reason, attempt.message))])
+        place_text = f"; the record at byte {attempt.offset or 0:,} of {attempt.warc}" if attempt.warc else ""
+        lines.append(f"  {show(attempt.started)}  {status_text}{failure_text}{place_text}")
+        messages.append(Message("attempt", attempt, omit_empty=True))
+        if captured := captures[attempt.seq]:
+            origin_text = f"{captured.collection}:{captured.source}, attempt {captured.original}"
+            if not captured.original:  # a record of another program
+                origin_text = f"the record at byte {captured.offset:,} of {captured.warc}"
+            lines.append(f"      no request was made: it was taken from {origin_text}")
+            messages.append(Message("captured", captured))
+        if followed := ledger.requests.followed(attempt.seq):
+            led_to = f"{counted(followed.requests, 'request')} and {counted(followed.offers, 'offer')}"
+            effect = f"led to {led_to}, {followed.fresh} of the offers new"
+            lines.append(f"      {effect}" + (f"; {followed.ending}" if followed.ending else ""))
+            if followed.reason:
+                lines.append(f"      not followed: {followed.reason}")
+            lines += [f"      {finding.kind}: {finding.message}" for finding in followed.read_findings()]
+            messages.append(Message("followed", followed))
+        keys = store.keys_of(attempt.seq, _MAX_LISTED + 1) if store is not None else []
+        lines += record_lines(keys, _MAX_LISTED)
+        messages += [Message("attempt_record", {"attempt": attempt.seq, "key": key}) for key in keys[:_MAX_LISTED]]
+    if store is not None:
+        asks = store.pending_asks([attempt.seq for attempt in attempts])
+        waits = describe_waits(ledger, collection, asks)
+        lines += [wait.line for wait in waits]
+        messages += [Message(*wait[1:]) for wait in waits]
+        for skip in store.skipped(url=address.url):
+            part = skip.key or ("a part" if skip.reason is Reason.CAPPED else "the document")
+            lines.append(f"  skipped {part}: {skip.reason} {skip.message}".rstrip())
+            messages.append(Message("skipped", skip))
+    if address.due is not None:
+        due_time = show(datetime.fromtimestamp(address.due, UTC))
+        lines.append("  due next" if address.due <= 1 else f"  due again at {due_time}")
+    return Explanation(address, tuple(messages), tuple(lines))
+
+
+def explain_taken_down(ledger: Ledger, collection: str, store: RecordStore, key: str) -> Explanation | None:
+    """Explain a record that was taken down by the takedowns of its addresses; return None if it was not."""
+    lines, messages = [f"{key}: a record of {collection}, taken down"], []
+    attempts = ledger.attempts.by_numbers(store.taken_down(key))
+    for url in dict.fromkeys(recorded.attempt.url for recorded in attempts):
+        address = ledger.addresses.get(collection, hash64(url))
+        for tombstone in ledger.takedowns.of(hash64(url), address.host if address else -1):
+            lines += takedown_lines(tombstone)
+            messages.append(Message("tombstone", tombstone, omit_empty=True))
+    return Explanation(key, tuple(messages), tuple(dict.fromkeys(lines))) if messages else None
 
 
 class RecordOrigin(NamedTuple):
@@ -198,86 +282,3 @@ def takedown_lines(tombstone: TombstoneRow) -> Iterator[str]:
         yield f"  {show(tombstone.lifted)}  lifted: it may be requested again"
     elif tombstone.done is None:
         yield f"  {unfinished_line(tombstone.target)}"
-
-
-class RecordHit(NamedTuple):
-    """A record that a search found. `published` is when it was first seen, `updated` is when it last changed."""
-
-    url: str
-    title: str
-    snippet: str
-    marks: tuple[SnippetMark, ...]
-    published: datetime
-    updated: datetime
-    score: float
-    collection: str
-    key: str
-    value: Any
-
-
-def list_records(store: RecordStore, before: int, limit: int) -> RecordList:
-    """Return at most `limit` current records with ids below `before` (0: all), the newest first."""
-    entries = store.entries(before, limit + 1)
-    records = tuple(
-        ListedRecord(
-            entry.key, entry.title, entry.url, entry.source, datetime.fromtimestamp(entry.published, UTC),
-            datetime.fromtimestamp(entry.updated, UTC), json.loads(entry.json),
-        )
-        for _, entry in entries[:limit]
-    )  # fmt: skip
-    return RecordList(records, entries[limit - 1][0] if len(entries) > limit else None)
-
-
-def search(
-    store: RecordStore, name: str, text: str, *, offset: int, limit: int, explain: bool, facets: bool = False
-) -> SearchAnswer:
-    """Search the current records of the collection `name`, and count them by facet; any text is a valid query."""
-    query = parse_query(text, columns())
-    entries = store.search(query, name, offset=offset, limit=limit + 1, facets=facets)
-    find = term_pattern([*searched_terms(query.root), *map(Word, entries.forms)])
-    results = tuple(_search_result(entry, name, find, explain=explain) for entry in entries.entries[:limit])
-    notes = query.notes
-    if query.as_of is not None:
-        notes = (*notes, f"the records of {name} can only be searched as they are now, so as-of: finds nothing")
-    for column, number in entries.lacking.items():
-        records = f"{counted(number, 'record')} of {name}"
-        notes = (*notes, f"the filter {column}: does not find {records} without a value that it can read")
-    further = len(entries.entries) > limit
-    return SearchAnswer(
-        text, offset, results, notes, further, entries.relaxed, entries.frequency, entries.documents,
-        entries.suggestions, counts=entries.counts,
-    )  # fmt: skip
-
-
-def _search_result(entry: Entry, name: str, find: re.Pattern[str] | None, *, explain: bool) -> SearchResult:
-    pieces, title = snippet(entry.text, find), mark_hits(entry.title, find)
-    score = round(entry.score, 4)
-    published, updated = (datetime.fromtimestamp(at, UTC) for at in (entry.published, entry.updated))
-    hit = RecordHit(
-        entry.url, entry.title, snippet="".join(piece for piece, _ in pieces), marks=snippet_marks(pieces),
-        published=published, updated=updated, score=score,
-        collection=name, key=entry.key, value=json.loads(entry.json),
-    )  # fmt: skip
-    remarks = (f"score {score:.3f}, by how well the words match its key, title, address and text",)
-    key = "" if entry.key in {entry.title, entry.url} else entry.key
-    description = " ".join(filter(None, [name, key, f"updated {updated:%Y-%m-%d}"]))
-    shown_remarks = remarks if explain else ()
-    return SearchResult(
-        title, entry.url, about=description, snippet=pieces, remarks=shown_remarks, type="record_result", details=hit,
-        at=updated,
-    )  # fmt: skip
-
-
-class RecordFaces(NamedTuple):
-    """How the records of a collection are shown: in a list, and by themselves, by key and last value."""
-
-    entry: Callable[[ListedRecord], HomeEntry]
-    record: Callable[[Ledger, str, Any], tuple[Part, ...]]
-
-
-class ShownCollection(NamedTuple):
-    """A collection whose records are shown: its name, the names of its sources, and how."""
-
-    name: str
-    sources: tuple[str, ...]
-    faces: RecordFaces

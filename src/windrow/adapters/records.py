@@ -10,12 +10,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
-from windrow.adapters import record_changes, record_story
+from windrow.adapters import record_changes, record_search, record_story
 from windrow.adapters.adapter import (
     ALL_FACTS,
     CHANGED,
@@ -44,16 +43,15 @@ from windrow.engine.progress import Progress
 from windrow.engine.replay import settle_unread
 from windrow.engine.requests.answers import allowed_origins
 from windrow.engine.requests.services import is_archived, service_sources
-from windrow.engine.requests.waiting import ServiceWait, describe_waits, service_wait
+from windrow.engine.requests.waiting import ServiceWait, service_wait
 from windrow.engine.run import Harvest
 from windrow.engine.sample import sample_address
 from windrow.engine.session import Session, SessionSettings
 from windrow.engine.takedown import TakedownTarget, kept_by_reader
 from windrow.errors import UsageError, WindrowError
 from windrow.fetch.politeness.guard import read_allowed
-from windrow.formats.text import counted, show
 from windrow.formats.url import describe_bad_address, normalise, normalise_typed, parts
-from windrow.ledger import ELSEWHERE, Ledger
+from windrow.ledger import Ledger
 from windrow.ledger.typed.addresses import AddressRow
 from windrow.model import Limits, Site, Source
 from windrow.query.columns import check_columns
@@ -62,9 +60,6 @@ from windrow.stores.index.folder import index_folder
 from windrow.stores.record_versions import Removal
 from windrow.stores.records import RecordStore
 from windrow.stores.store_mark import StoreMark
-
-_MAX_LISTED = 20
-"""The maximum number of attempts, versions or records that `windrow why` lists."""
 
 
 class RecordAdapter(CountsUnrepaired, ShowsRecords):
@@ -89,7 +84,7 @@ class RecordAdapter(CountsUnrepaired, ShowsRecords):
         """Return the harvest that the configuration describes, with its store opened."""
         return Harvest(
             self._collection,
-            workspace.of(self._collection.name),
+            workspace.of(self._name),
             options=self._options(workspace),
             services=self._services(workspace),
             unasked=self._unasked(workspace),
@@ -99,7 +94,7 @@ class RecordAdapter(CountsUnrepaired, ShowsRecords):
     def require_ready(self, workspace: Workspace) -> None:
         """Raise ConfigError if a setting of a service or source is not valid, or a necessary contact is missing."""
         self._services(workspace)
-        for source in workspace.of(self._collection.name):
+        for source in workspace.of(self._name):
             if not source.active:
                 continue
             if source.site.host and allowed_origins(self._collection, source):
@@ -130,7 +125,7 @@ class RecordAdapter(CountsUnrepaired, ShowsRecords):
         path = self._path(workspace)
         hint = f"remove {path}; the next windrow run builds it again{self._after_rebuild}"
         if not path.is_file():
-            if ledger.attempts.after(self._collection.name, 0, 1):
+            if ledger.attempts.after(self._name, 0, 1):
                 yield Fault(path.name, "does not exist", f"windrow run rebuilds it{self._after_rebuild}")
             return
         with closing(self._open_store(path)) as store:
@@ -172,13 +167,13 @@ class RecordAdapter(CountsUnrepaired, ShowsRecords):
             with closing(self._open_store(old_path)) as store:
                 store.update_index(lambda: not session.stops)
 
-        file = VersionFile(self._collection.name, old_path, build, record_changes.count_versions, finish)
+        file = VersionFile(self._name, old_path, build, record_changes.count_versions, finish)
         return replay_versions(file, setup, progress)
 
     def _replayed_sources(self, workspace: Workspace, ledger: Ledger) -> tuple[Source, ...]:
         """Return the sources whose captures a replay reads. A subclass may add sources that are not configured now."""
         del ledger
-        return workspace.of(self._collection.name)
+        return workspace.of(self._name)
 
     def try_address(self, workspace: Workspace | None, address: str) -> Iterator[TrialPart]:
         """Fetch, follow and read one address, without asking services. Raise UsageError if it is not a web address."""
@@ -203,7 +198,7 @@ class RecordAdapter(CountsUnrepaired, ShowsRecords):
         """Yield the changes of records within the window: new, changed and gone."""
         with self._store(workspace) as store:
             if store is not None:
-                yield from record_changes.changes(store, ledger, self._collection.name, window, self._removal)
+                yield from record_changes.changes(store, ledger, self._name, window, self._removal)
 
     def first_of_newest(self, workspace: Workspace, window: Window, most: int) -> int:
         """Return the first of the facts that show the newest `most` changes, or 0 if there are fewer."""
@@ -231,9 +226,9 @@ class RecordAdapter(CountsUnrepaired, ShowsRecords):
     ) -> Mapping[str, Counter[str]]:
         with self._store(workspace) as store:
             counts = store.count_changes(facts, self._removal, by_attempt=by_attempt) if store is not None else {}
-        for source, number in ledger.unread.changed(self._collection.name, facts, by_session=not by_attempt).items():
+        for source, number in ledger.unread.changed(self._name, facts, by_session=not by_attempt).items():
             counts.setdefault(source, Counter())[CHANGED] += number
-        return {source.name: Counter[str]() for source in workspace.of(self._collection.name)} | counts
+        return {source.name: Counter[str]() for source in workspace.of(self._name)} | counts
 
     def holdings(self, workspace: Workspace) -> Mapping[str, int]:
         """Return a dict from source name to the number of its current records; {} without a store."""
@@ -244,7 +239,7 @@ class RecordAdapter(CountsUnrepaired, ShowsRecords):
         """Return how many attempts wait for services, since when and why, or None if none waits or no store exists."""
         with self._store(workspace) as store:
             services = [service.name for service in self._services(workspace)]
-            return service_wait(ledger, self._collection.name, store, services) if store is not None else None
+            return service_wait(ledger, self._name, store, services) if store is not None else None
 
     def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
         """Explain a record by its key, an address or a host, or return None if the name is not known.
@@ -253,7 +248,7 @@ class RecordAdapter(CountsUnrepaired, ShowsRecords):
         """
         with self._store(workspace) as store:
             if store is not None and store.has_record(name):
-                return self._explain_record(ledger, store, name)
+                return record_story.explain_record(ledger, self._name, store, name)
             skipped = store.skipped(key=name) if store else []
             if skipped:
                 lines = [f"{name}: no record was read from it"]
@@ -261,119 +256,42 @@ class RecordAdapter(CountsUnrepaired, ShowsRecords):
                 return Explanation(name, tuple(Message("skipped", skip) for skip in skipped), tuple(lines))
             address = self._find_address(ledger, name)
             if address is None:
-                explanation = self._explain_taken_down(ledger, store, name) if store is not None else None
+                explanation = (
+                    record_story.explain_taken_down(ledger, self._name, store, name) if store is not None else None
+                )
                 explanation = explanation or self._explain_not_taken(workspace, ledger, name, is_known=False)
-                explanation = explanation or record_story.explain_host(ledger, self._collection.name, name)
+                explanation = explanation or record_story.explain_host(ledger, self._name, name)
                 return explanation or record_story.explain_unindexed(workspace, ledger, self._collection, name)
             explanations = [
-                self._explain_address(ledger, store, address_of_source)
-                for address_of_source in ledger.addresses.of_sources(self._collection.name, address.digest)
+                record_story.explain_address(ledger, self._name, store, address_of_source)
+                for address_of_source in ledger.addresses.of_sources(self._name, address.digest)
             ]
             explanations += filter(None, [self._explain_not_taken(workspace, ledger, name, is_known=True)])
             messages = tuple(message for explanation in explanations for message in explanation.messages)
             lines = [line for explanation in explanations for line in explanation.lines]
             return Explanation(address, messages, tuple(lines))
 
-    def _explain_taken_down(self, ledger: Ledger, store: RecordStore, key: str) -> Explanation | None:
-        lines, messages = [f"{key}: a record of {self._collection.name}, taken down"], []
-        attempts = ledger.attempts.by_numbers(store.taken_down(key))
-        for url in dict.fromkeys(recorded.attempt.url for recorded in attempts):
-            address = ledger.addresses.get(self._collection.name, hash64(url))
-            for tombstone in ledger.takedowns.of(hash64(url), address.host if address else -1):
-                lines += record_story.takedown_lines(tombstone)
-                messages.append(Message("tombstone", tombstone, omit_empty=True))
-        return Explanation(key, tuple(messages), tuple(dict.fromkeys(lines))) if messages else None
-
     def _explain_not_taken(
         self, workspace: Workspace, ledger: Ledger, name: str, *, is_known: bool
     ) -> Explanation | None:
-        sources, options = workspace.of(self._collection.name), self._options(workspace)
+        sources, options = workspace.of(self._name), self._options(workspace)
         archive = workspace.archive.folder
         return record_story.explain_not_taken(
             ledger, self._collection, sources, options, name, archive=archive, is_known=is_known
         )
 
     def _find_address(self, ledger: Ledger, name: str) -> AddressRow | None:
-        return ledger.addresses.get(self._collection.name, hash64(url)) if (url := normalise_typed(name)) else None
-
-    def _explain_record(self, ledger: Ledger, store: RecordStore, key: str) -> Explanation:
-        history = store.history(key)
-        lines = [f"{key}: a record of {self._collection.name}, {record_story.describe_state(history[-1])}"]
-        for version in [version for version in history if version.change != "same"][-_MAX_LISTED:]:
-            lines.append(f"  {show(version.at)}  {version.change}  {version.url}")
-            attempts = ledger.attempts.by_numbers([version.attempt])
-            if attempts and (kept := attempts[0].attempt.kept):
-                place_text = f"the record at byte {kept.place.offset:,} of {kept.place.warc}, {kept.digest[:19]}"
-                lines.append(f"      from attempt {version.attempt}: {place_text}")
-        asks = store.pending_asks([version.attempt for version in history[-_MAX_LISTED:]])
-        waits = describe_waits(ledger, self._collection.name, asks)
-        lines += [wait.line for wait in waits]
-        unchanged_times = [version.at for version in history if version.change == "same"]
-        if unchanged_times:
-            times = counted(len(unchanged_times), "time")
-            lines.append(f"  seen without a change {times}, last {show(unchanged_times[-1])}")
-        record = {"key": key, "collection": self._collection.name, "versions": len(history) - len(unchanged_times)}
-        messages = [Message("record", record)]
-        messages += [*(Message("version", version) for version in history), *(Message(*wait[1:]) for wait in waits)]
-        return Explanation(key, tuple(messages), tuple(lines))
-
-    def _explain_address(self, ledger: Ledger, store: RecordStore | None, address: AddressRow) -> Explanation:
-        attempts = ledger.attempts.of_address(address.host, address.digest)[-_MAX_LISTED:]
-        captures = {attempt.seq: ledger.captures.captured(attempt.seq) for attempt in attempts}
-        tombstones = ledger.takedowns.of(address.digest, address.host)
-        verb = "taken" if address.interval == ELSEWHERE else "requested"
-        lines = [f"{address.url}: {verb} for {self._collection.name}, source {address.source}"]
-        if address.via_url:
-            lines.append(f"  found at {address.via_url}")
-        messages = [Message("address", record_story.record_address(address))]
-        lines += [line for tombstone in tombstones for line in record_story.takedown_lines(tombstone)]
-        messages += [Message("tombstone", tombstone, omit_empty=True) for tombstone in tombstones]
-        for attempt in attempts:
-            status_text = f"status {attempt.status}" if attempt.status else "no response"
-            failure_text = "; ".join(["", *filter(None, (attempt.reason, attempt.message))])
-            place_text = f"; the record at byte {attempt.offset or 0:,} of {attempt.warc}" if attempt.warc else ""
-            lines.append(f"  {show(attempt.started)}  {status_text}{failure_text}{place_text}")
-            messages.append(Message("attempt", attempt, omit_empty=True))
-            if captured := captures[attempt.seq]:
-                origin_text = f"{captured.collection}:{captured.source}, attempt {captured.original}"
-                if not captured.original:  # a record of another program
-                    origin_text = f"the record at byte {captured.offset:,} of {captured.warc}"
-                lines.append(f"      no request was made: it was taken from {origin_text}")
-                messages.append(Message("captured", captured))
-            if followed := ledger.requests.followed(attempt.seq):
-                led_to = f"{counted(followed.requests, 'request')} and {counted(followed.offers, 'offer')}"
-                effect = f"led to {led_to}, {followed.fresh} of the offers new"
-                lines.append(f"      {effect}" + (f"; {followed.ending}" if followed.ending else ""))
-                if followed.reason:
-                    lines.append(f"      not followed: {followed.reason}")
-                lines += [f"      {finding.kind}: {finding.message}" for finding in followed.read_findings()]
-                messages.append(Message("followed", followed))
-            keys = store.keys_of(attempt.seq, _MAX_LISTED + 1) if store is not None else []
-            lines += record_story.record_lines(keys, _MAX_LISTED)
-            messages += [Message("attempt_record", {"attempt": attempt.seq, "key": key}) for key in keys[:_MAX_LISTED]]
-        if store is not None:
-            asks = store.pending_asks([attempt.seq for attempt in attempts])
-            waits = describe_waits(ledger, self._collection.name, asks)
-            lines += [wait.line for wait in waits]
-            messages += [Message(*wait[1:]) for wait in waits]
-            for skip in store.skipped(url=address.url):
-                part = skip.key or ("a part" if skip.reason is Reason.CAPPED else "the document")
-                lines.append(f"  skipped {part}: {skip.reason} {skip.message}".rstrip())
-                messages.append(Message("skipped", skip))
-        if address.due is not None:
-            due_time = show(datetime.fromtimestamp(address.due, UTC))
-            lines.append("  due next" if address.due <= 1 else f"  due again at {due_time}")
-        return Explanation(address, tuple(messages), tuple(lines))
+        return ledger.addresses.get(self._name, hash64(url)) if (url := normalise_typed(name)) else None
 
     def search(
         self, workspace: Workspace, text: str, *, offset: int, limit: int, explain: bool, facets: bool = False
     ) -> SearchAnswer:
         """Search the current records. Raises WindrowError if there is no store yet."""
         with self._store(workspace) as store:
-            name, hint = self._collection.name, f"windrow run {self._collection.name}"
+            name, hint = self._name, f"windrow run {self._name}"
             if store is None:
                 raise WindrowError(f"there are no records of {name} yet", hint=hint, reason=Reason.NOT_FOUND)
-            return record_story.search(store, name, text, offset=offset, limit=limit, explain=explain, facets=facets)
+            return record_search.search(store, name, text, offset=offset, limit=limit, explain=explain, facets=facets)
 
     def _export(self, workspace: Workspace, form: str, stream: TextIO) -> int:
         del form
@@ -391,15 +309,15 @@ class RecordAdapter(CountsUnrepaired, ShowsRecords):
             if store and not attempts and self._find_address(ledger, name) is None:
                 attempts = store.taken_down(name)
         for recorded in ledger.attempts.by_numbers(attempts):
-            yield TakedownTarget(recorded.attempt.url, recorded.attempt.target, 0, self._collection.name)
+            yield TakedownTarget(recorded.attempt.url, recorded.attempt.target, 0, self._name)
         if attempts:
             return
         if address := self._find_address(ledger, name):
-            yield TakedownTarget(address.url, address.digest, 0, self._collection.name)
+            yield TakedownTarget(address.url, address.digest, 0, self._name)
             return
-        for origin, source in named_origins(workspace, ledger, self._collection.name, name, host_name=name):
+        for origin, source in named_origins(workspace, ledger, self._name, name, host_name=name):
             target = f"the requests of {source} to {origin.origin}" if source else origin.origin
-            yield TakedownTarget(target, 0, origin.seq, self._collection.name)
+            yield TakedownTarget(target, 0, origin.seq, self._name)
 
     def remove_taken_down(self, workspace: Workspace, target: TakedownTarget, attempts: Sequence[int]) -> int:
         """Remove what was read from these attempts, and return the number of observations removed."""
@@ -419,14 +337,14 @@ class RecordAdapter(CountsUnrepaired, ShowsRecords):
     # Settings.
 
     def _path(self, workspace: Workspace) -> Path:
-        path = self._settings(workspace).get(f"{self._collection.name}.store")
-        return Path(path) if path else workspace.root / f"{self._collection.name}.db"
+        path = self._settings(workspace).get(f"{self._name}.store")
+        return Path(path) if path else workspace.root / f"{self._name}.db"
 
     def _settings(self, workspace: Workspace | None) -> dict[str, Any]:
         return {setting.name: setting.value for setting in workspace.values} if workspace else {}
 
     def _options(self, workspace: Workspace | None) -> dict[str, Any]:
-        prefix = f"{self._collection.name}."
+        prefix = f"{self._name}."
         settings = self._settings(workspace)
         return {name.removeprefix(prefix): setting for name, setting in settings.items() if name.startswith(prefix)}
 
@@ -444,7 +362,7 @@ class RecordAdapter(CountsUnrepaired, ShowsRecords):
     def _source_at(self, workspace: Workspace | None, url: str, first_url: str) -> Source:
         """Return the source for an address. A new source may request the host of `first_url` even if it is private."""
         origin = parts(url).origin
-        sources = workspace.of(self._collection.name) if workspace else ()
+        sources = workspace.of(self._name) if workspace else ()
         matching = [source for source in sources if origin in allowed_origins(self._collection, source)]
         if matching:  # of several sources at one origin, the source with the longest matching base
             return max(
@@ -453,7 +371,7 @@ class RecordAdapter(CountsUnrepaired, ShowsRecords):
         address, agent = parts(url), workspace.user_agent if workspace else "windrow"
         allowed = read_allowed((), parts(first_url).host)
         site = Site(address.scheme, address.host.strip("[]"), address.port, agent=agent, allowed=allowed)
-        return Source("try", self._collection.name, site)
+        return Source("try", self._name, site)
 
     def _open_store(self, path: Path) -> RecordStore:
         """Open the store; a subclass whose store is of another class overrides this."""
@@ -464,6 +382,6 @@ class RecordAdapter(CountsUnrepaired, ShowsRecords):
         """Open the store, or yield None before the first run; raise StoreError if it was moved away or deleted."""
         path = self._path(workspace)
         if not path.is_file():
-            refuse_lost_store(workspace, self._collection.name, path)
+            refuse_lost_store(workspace, self._name, path)
         with closing(self._open_store(path)) if path.is_file() else nullcontext() as store:
             yield store

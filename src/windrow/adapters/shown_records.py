@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from windrow.adapters.adapter import RecordList
-from windrow.adapters.record_story import RecordFaces, ShownCollection, list_records
+from windrow.adapters.record_search import RecordFaces, ShownCollection, list_records
 
 if TYPE_CHECKING:
     from windrow.adapters.home import Home, HomeView

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from windrow.adapters.adapter import Explanation, Export
-from windrow.adapters.record_story import RecordFaces
+from windrow.adapters.record_search import RecordFaces
 from windrow.adapters.records import RecordAdapter
 from windrow.collections.news import standard
 from windrow.collections.news.adapter import export

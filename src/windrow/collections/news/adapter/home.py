@@ -8,7 +8,7 @@ from typing import Any
 from windrow.adapters.adapter import ListedRecord
 from windrow.adapters.home import Fact, Facts, HomeEntry, HomeLink, HomeText, HomeView, Part
 from windrow.adapters.record_home import field_facts, find_picture, record_notes, show_record
-from windrow.adapters.record_story import RecordFaces
+from windrow.adapters.record_search import RecordFaces
 from windrow.ledger import Ledger
 
 _EXCERPT_CHARACTERS = 300

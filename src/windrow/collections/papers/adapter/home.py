@@ -20,7 +20,7 @@ from windrow.adapters.home import (
     unknown_name,
 )
 from windrow.adapters.record_home import field_facts, record_notes
-from windrow.adapters.record_story import RecordFaces
+from windrow.adapters.record_search import RecordFaces
 from windrow.collections.papers.adapter.rows import PaperSettings, open_rows
 from windrow.collections.papers.collection import COLLECTION
 from windrow.collections.papers.columns import decode_row

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from windrow.adapters.adapter import Explanation, Message, ReplayResult
-from windrow.adapters.record_story import ShownCollection
+from windrow.adapters.record_search import ShownCollection
 from windrow.adapters.records import RecordAdapter
 from windrow.adapters.shown_records import list_sources
 from windrow.adapters.trial import TrialPart
