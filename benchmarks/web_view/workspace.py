@@ -37,6 +37,7 @@ from windrow.formats.url import parts
 from windrow.ledger import Ledger
 from windrow.model import FoundUrl
 from windrow.stores.databases import connect
+from windrow.stores.documented_records import DocumentedRecords
 from windrow.stores.late_attempts import LateAttemptStore
 from windrow.stores.records import RecordStore
 
@@ -166,8 +167,8 @@ def _write_events(farm: windrow.Windrow, count: int) -> None:
     with open_databases(farm.config) as databases:
         for start in range(0, count, _SLICE):
             databases.write(databases.events, events[start : start + _SLICE])
-    with closing(LateAttemptStore(farm.config.root / "events.db", collection("events").columns)) as store:
-        store.removal = ADAPTER._removal  # noqa: SLF001 as the adapter opens it in a run
+    path, removal = farm.config.root / "events.db", ADAPTER._removal  # noqa: SLF001 as the adapter opens it in a run
+    with closing(DocumentedRecords(path, collection("events").columns, removal)) as store:
         _write_records(store, "council", (Observation(event["uid"], event, event["title"]) for event in events))
 
 

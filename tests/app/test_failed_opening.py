@@ -22,6 +22,7 @@ from windrow.collections.papers.database.wide import SqliteTable
 from windrow.contract.registry import adapter
 from windrow.errors import StoreDamaged, WindrowError
 from windrow.ledger import Ledger
+from windrow.stores.documented_records import DocumentedRecords
 from windrow.stores.index.manifest import IndexManifest
 from windrow.stores.late_attempts import LateAttemptStore
 from windrow.stores.records import RecordStore
@@ -37,6 +38,7 @@ OPENERS: dict[str, Callable[[Path], object]] = {
     "crawler": CrawlerProjection,
     "documents": lambda path: SqliteDocuments(path, []),
     "late attempts": LateAttemptStore,
+    "documented records": DocumentedRecords,
     "ledger": Ledger,
     "manifest": IndexManifest,
     "papers": PaperStore,

@@ -17,6 +17,7 @@ from windrow.collections.papers.columns import Put, encode
 from windrow.collections.papers.database.store import PaperStore
 from windrow.collections.papers.row_keys import row_key
 from windrow.contract import AttemptObservations, Observation
+from windrow.stores.documented_records import DocumentedRecords
 from windrow.stores.late_attempts import LateAttemptStore
 
 ADDRESS = "https://town.example/feed"
@@ -102,7 +103,7 @@ def make_council(folder: Path) -> windrow.Windrow:
             for hour in range(5)
         ),
     ]
-    with open_databases(council.config) as databases, closing(LateAttemptStore(folder / "events.db")) as store:
+    with open_databases(council.config) as databases, closing(DocumentedRecords(folder / "events.db")) as store:
         databases.write(databases.events, events)
         store.settle([observed(1, "council/1", events[0], "council")], 1)
     return council

@@ -1,18 +1,13 @@
-"""A store of records that lists late attempts: an attempt is late if its observations changed after it was settled.
-
-It also lists documents that a store of documents refused: those made from records, and those about requests. And it
-knows the state of each database of documents after the last writing.
-"""
+"""A store of records that lists late attempts: those whose observations changed after they were settled."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from windrow.contract import TypedColumn
-from windrow.stores.documents import DatabaseState
 from windrow.stores.record_versions import AttemptStatement
 from windrow.stores.records import RecordStore
 from windrow.stores.sqlite import close_on_failure, create_or_stand_in
@@ -22,12 +17,6 @@ from windrow.stores.sqlite import close_on_failure, create_or_stand_in
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS late_statement (
     attempt INTEGER NOT NULL, key TEXT NOT NULL, json TEXT NOT NULL, PRIMARY KEY (attempt, key, json)
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS refused_document (
-    key TEXT NOT NULL, attempt INTEGER NOT NULL, source TEXT NOT NULL, message TEXT NOT NULL, PRIMARY KEY (key, attempt)
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS written_database (
-    name TEXT PRIMARY KEY, mark INTEGER NOT NULL, count INTEGER NOT NULL, sequence TEXT NOT NULL
 ) WITHOUT ROWID;
 CREATE TRIGGER IF NOT EXISTS list_late_statement AFTER INSERT ON observation
 WHEN new.attempt <= coalesce((SELECT value FROM meta WHERE name = 'checkpoint'), 0) BEGIN
@@ -50,32 +39,12 @@ SELECT (SELECT o.attempt FROM observation o WHERE o.record = r.id
 FROM late_statement s JOIN record r ON r.key = s.key
 WHERE s.attempt IN (SELECT value FROM json_each(?1)) AND first IS NOT NULL
 """
-# `instr` finds the few values that may have the status without parsing the others.
-_WITH_STATUS = """
-SELECT o.source, r.key, v.json FROM value v JOIN observation o ON o.value = v.id JOIN record r ON r.id = o.record
-WHERE instr(v.json, ?1) AND json_extract(v.json, '$.status') = ?2 AND NOT EXISTS (
-    SELECT 1 FROM observation p WHERE p.record = o.record AND (p.at, p.attempt) > (o.at, o.attempt))
-ORDER BY r.key
-"""
 _SETTLED_RECORDS = """
 SELECT r.key, v.aside FROM record r JOIN observation o ON o.record = r.id JOIN value v ON v.id = o.value
 WHERE NOT EXISTS (
     SELECT 1 FROM observation p WHERE p.record = o.record AND (p.at, p.attempt) > (o.at, o.attempt)
 ) AND o.attempt <= ?1 AND NOT EXISTS (SELECT 1 FROM late_statement s WHERE s.attempt = o.attempt) ORDER BY r.key
 """
-
-
-class RefusedDocument(NamedTuple):
-    """A document that a store of documents refused. It is made from the record `key`, or is about requests.
-
-    `attempt` is 0 if the document is made from a record. Otherwise it is the first attempt of the requests, and `key`
-    is empty.
-    """
-
-    key: str
-    attempt: int
-    source: str
-    message: str
 
 
 class LateAttemptStore(RecordStore):
@@ -122,12 +91,6 @@ class LateAttemptStore(RecordStore):
         with self._guarded():
             return bool(self._connection.execute(query, (statement.key,)).fetchone() == (statement.attempt,))
 
-    def with_status(self, status: str) -> list[tuple[str, str, Any]]:
-        """Return the source, key and value of each current record whose field `status` is `status`."""
-        with self._guarded():
-            rows = self._connection.execute(_WITH_STATUS, (f'"status":"{status}"', status)).fetchall()
-        return [(source, key, json.loads(json_text)) for source, key, json_text in rows]
-
     def remove_late_attempts(self, attempts: Sequence[int]) -> None:
         """Remove attempts from the list of late attempts."""
         with self._writing():
@@ -145,43 +108,9 @@ class LateAttemptStore(RecordStore):
         with self._guarded():
             yield from self._connection.execute(_SETTLED_RECORDS, (last_attempt,))
 
-    def refused_documents(self) -> list[RefusedDocument]:
-        """Return the documents that were refused when they were last written."""
-        query = "SELECT key, attempt, source, message FROM refused_document ORDER BY source, key, attempt"
-        with self._guarded():
-            return [RefusedDocument(*row) for row in self._connection.execute(query)]
-
-    def replace_refused(self, written: Iterable[tuple[str, int]], refused: Iterable[RefusedDocument]) -> None:
-        """Remove the documents `written`, given as (key, attempt), from the refused documents, and add `refused`."""
-        refused = [*refused]
-        if not refused and not self.refused_documents():
-            return
-        with self._writing():
-            self._connection.executemany("DELETE FROM refused_document WHERE key = ? AND attempt = ?", written)
-            self._connection.executemany("INSERT OR REPLACE INTO refused_document VALUES (?, ?, ?, ?)", refused)
-
-    def written_state(self, database: str) -> DatabaseState | None:
-        """Return the state that a database of documents had after it was last written, or None if it never was.
-
-        It is in this file, not in the database, since an older copy of the database would have its own older state.
-        """
-        query = "SELECT mark, count, sequence FROM written_database WHERE name = ?"
-        with self._guarded():
-            row = self._connection.execute(query, (database,)).fetchone()
-        return DatabaseState(*row) if row else None
-
-    def set_written_state(self, database: str, state: DatabaseState) -> None:
-        """Record the state that a database of documents has now that it is written."""
-        with self._writing():
-            self._connection.execute("INSERT OR REPLACE INTO written_database VALUES (?, ?, ?, ?)", (database, *state))
-
     def forget(self, attempts: Iterable[int]) -> int:
-        """Do what `RecordStore.forget` does, and remove refused documents about requests of these attempts.
-
-        The attempts are also removed from the late attempts. Return the number of removed observations.
-        """
+        """Do what `RecordStore.forget` does, and remove the attempts from the late ones."""
         numbers = [*attempts]
         count = super().forget(numbers)
         self.remove_late_attempts(numbers)
-        self.replace_refused((("", number) for number in numbers), ())
         return count

@@ -14,7 +14,7 @@ from windrow.collections.events.adapter.projection import EventProjection
 from windrow.collections.events.adapter.run_logs import RunLogs
 from windrow.contract import AttemptObservations
 from windrow.engine.progress import Progress
-from windrow.stores.late_attempts import LateAttemptStore
+from windrow.stores.documented_records import DocumentedRecords
 from windrow.stores.records import RecordStore
 
 FIRST, SECOND = ":20990115T150000Z", ":20990120T150000Z"
@@ -101,7 +101,7 @@ def test_a_late_reading_writes_its_own_records_and_the_logs_that_it_changes(site
 def test_nothing_of_what_was_taken_down_stays_on_the_list_of_late_attempts(site, workspace):
     harvest(site, workspace, event("a@x", FIRST))
     with ADAPTER._store(workspace) as records:
-        assert isinstance(records, LateAttemptStore)
+        assert isinstance(records, DocumentedRecords)
         assert records.forget(records.attempts_of("council/a@x")) == 1
         assert records.late_attempts() == []
         path = records.path

@@ -31,7 +31,7 @@ from windrow.errors import ConfigError
 from windrow.ledger import Ledger
 from windrow.model import ArchivePlace, Attempt, RecordedAttempt
 from windrow.reasons import Reason
-from windrow.stores.late_attempts import LateAttemptStore
+from windrow.stores.documented_records import DocumentedRecords
 
 MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 MEETING = ";TZID=America/New_York:20270115T100000"
@@ -167,7 +167,7 @@ def test_an_answer_200_that_is_an_error_page_is_logged_as_such_and_changes_nothi
 def test_two_logs_of_one_second_have_two_ids_and_the_same_one_twice_has_one(tmp_path, site):
     workspace = configured(tmp_path, f"{site.url}/a.ics")
     asked = RequestedAddress(datetime(2026, 1, 1, tzinfo=UTC), "http://a.example/")
-    with open_databases(workspace) as held, closing(LateAttemptStore(tmp_path / "events.db")) as records:
+    with open_databases(workspace) as held, closing(DocumentedRecords(tmp_path / "events.db")) as records:
         run_logs = RunLogs(records, None, held, {}, archive=tmp_path, limits=workspace.limits)
         for source in ("one", "two", "one", "two"):
             run_logs.write_log(ParserRun("council", "1", source, 5, 7, (asked,)), None)

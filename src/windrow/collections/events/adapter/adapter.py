@@ -42,16 +42,15 @@ from windrow.config import Workspace
 from windrow.contract import Collection
 from windrow.engine.check import Fault
 from windrow.engine.progress import Progress
-from windrow.engine.run import Derived, Harvest
-from windrow.engine.session import SessionSettings
+from windrow.engine.run import Derived, Harvest, SessionSettings
 from windrow.errors import StoreError, UsageError
 from windrow.formats.text import json_text
 from windrow.ledger import Ledger
 from windrow.ledger.sessions import RuleCount
 from windrow.model import Level, Source
 from windrow.reasons import Reason
+from windrow.stores.documented_records import DocumentedRecords
 from windrow.stores.documents import ALL_DOCUMENTS, DocumentStore, StoredDocument, ViewRange
-from windrow.stores.late_attempts import LateAttemptStore
 from windrow.stores.record_versions import Removal
 from windrow.stores.records import RecordStore
 from windrow.stores.sqlite_documents import SqliteDocuments
@@ -168,16 +167,14 @@ class EventAdapter(RecordAdapter):
     def _projection(
         self, workspace: Workspace, records: RecordStore, ledger: Ledger, databases: EventDatabases
     ) -> EventProjection:
-        assert isinstance(records, LateAttemptStore)
+        assert isinstance(records, DocumentedRecords)
         sources = tuple(map(_with_current_address, self._replayed_sources(workspace, ledger)))
         return EventProjection(
             records, ledger, databases, sources, archive=workspace.archive.folder, limits=workspace.limits
         )
 
-    def _open_store(self, path: Path) -> LateAttemptStore:
-        store = LateAttemptStore(path, self._collection.columns)
-        store.removal = self._removal
-        return store
+    def _open_store(self, path: Path) -> DocumentedRecords:
+        return DocumentedRecords(path, self._collection.columns, self._removal)
 
     def _rewrite_documents(self, workspace: Workspace) -> None:
         """Write the documents for all records and runs again, and remove all other documents that windrow wrote."""
@@ -235,7 +232,7 @@ class EventAdapter(RecordAdapter):
         with self._store(workspace) as records:
             if records is None:
                 return
-            assert isinstance(records, LateAttemptStore)
+            assert isinstance(records, DocumentedRecords)
             location, remedy = location_of(workspace), "windrow replay rewrites the documents"
             if not self._has_documents(workspace):  # to open it would create it
                 if records.checkpoint():
@@ -286,7 +283,7 @@ class EventAdapter(RecordAdapter):
         # A placeholder is not an event, and an event that is listed twice is not lost.
         ignored: dict[str, str] = {Reason.PLACEHOLDER: "", Reason.DUPLICATE_RECORD: LISTED_TWICE}
         with self._store(workspace) as records:
-            if not isinstance(records, LateAttemptStore):
+            if not isinstance(records, DocumentedRecords):
                 return {}
             return records.count_skipped(facts, ignored) if facts else records.count_unrepaired(ignored)
 
@@ -310,9 +307,9 @@ class EventAdapter(RecordAdapter):
                     yield RuleCount(name, reason, rule, count["events"], count["url"])
         missing_keys: dict[str, list[str]] = {}
         with self._store(workspace) as records:
-            if not isinstance(records, LateAttemptStore):
+            if not isinstance(records, DocumentedRecords):
                 return
-            for name, key, event in records.with_status(MISSING):
+            for name, key, event in records.removed_records():
                 if name in sources and end_of_event(event) > now():
                     missing_keys.setdefault(name, []).append(key)
             for name in find_former_uids(ledger, COLLECTION.name, sources.values()):
@@ -399,7 +396,7 @@ class EventAdapter(RecordAdapter):
         """
         remaining = super().clean_stores(workspace, pulse)
         with self._store(workspace) as records:
-            if isinstance(records, LateAttemptStore):
+            if isinstance(records, DocumentedRecords):
                 with open_databases(workspace) as databases:
                     foreign = describe_foreign(databases.store, records)
                 if foreign:

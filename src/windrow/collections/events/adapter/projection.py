@@ -30,8 +30,8 @@ from windrow.errors import StoreError
 from windrow.formats.text import counted
 from windrow.ledger import Ledger
 from windrow.model import Limits, Source
+from windrow.stores.documented_records import DocumentedRecords, RefusedDocument
 from windrow.stores.documents import DocumentStore
-from windrow.stores.late_attempts import LateAttemptStore, RefusedDocument
 from windrow.stores.time_limit import wait_while
 
 FOREIGN_DOCUMENTS_HINT = (
@@ -54,7 +54,7 @@ class EventProjection:
     """Writes the documents of a workspace's events and of the runs of its parsers."""
 
     def __init__(
-        self, records: LateAttemptStore, ledger: Ledger, databases: EventDatabases, sources: Sequence[Source],
+        self, records: DocumentedRecords, ledger: Ledger, databases: EventDatabases, sources: Sequence[Source],
         *, archive: Path, limits: Limits,
     ) -> None:  # fmt: skip
         self._records = records
@@ -303,7 +303,7 @@ def _possible_ids(uid: str, event: EventDocument) -> list[str]:
     return [id_ for plain_id in plain_ids for id_ in (plain_id, distinct_id(plain_id, uid))]
 
 
-def describe_foreign(store: DocumentStore, records: LateAttemptStore) -> str:
+def describe_foreign(store: DocumentStore, records: DocumentedRecords) -> str:
     """Return why documents cannot be made from these records, or "" if they may be.
 
     A store that has no identity yet, because an earlier windrow wrote it, may be made from any records.

@@ -25,7 +25,7 @@ from windrow.ledger import Ledger
 from windrow.ledger.typed.sessions import TaskRow
 from windrow.model import Attempt, Limits, RecordedAttempt, Source
 from windrow.reasons import Reason, reason_of_status
-from windrow.stores.late_attempts import LateAttemptStore, RefusedDocument
+from windrow.stores.documented_records import DocumentedRecords, RefusedDocument
 from windrow.stores.record_versions import Skipped
 
 _PAGE_SIZE = 256  # documents
@@ -54,7 +54,7 @@ class RunLogs:
     """Writes the database of logs, which has one log for each run of a parser."""
 
     def __init__(
-        self, records: LateAttemptStore, ledger: Ledger, databases: EventDatabases, sources: Mapping[str, Source],
+        self, records: DocumentedRecords, ledger: Ledger, databases: EventDatabases, sources: Mapping[str, Source],
         *, archive: Path, limits: Limits,
     ) -> None:  # fmt: skip
         self._records = records
