@@ -19,8 +19,8 @@ from benchmarks.collection import EMPTY
 from benchmarks.comparison import Comparison, Comparisons, median_of, show
 from benchmarks.daemon import Missing, find, free_port
 from benchmarks.web import make_site, nginx
-from windrow.engine.run import Harvest
-from windrow.engine.session import Session, SessionSettings
+from windrow.engine.run import Harvest, SessionSettings
+from windrow.engine.session import Session
 from windrow.model import Allowed, Limits, Site, Source
 
 PAGES = 20_000

@@ -81,8 +81,8 @@ def main() -> int:
     warm_up([description["scheme"]])  # as windrow.collections.drops.adapter.harvest does before it opens the databases
 
     from benchmarks.collection import EMPTY  # noqa: PLC0415
-    from windrow.engine.run import Harvest  # noqa: PLC0415
-    from windrow.engine.session import Session, SessionSettings  # noqa: PLC0415
+    from windrow.engine.run import Harvest, SessionSettings  # noqa: PLC0415
+    from windrow.engine.session import Session  # noqa: PLC0415
     from windrow.model import Allowed, Limits, Secret, Site, Source  # noqa: PLC0415
 
     for name in ("secret", "key"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from windrow.config import Workspace
-from windrow.engine.session import SessionSettings
+from windrow.engine.run import SessionSettings
 
 
 def session_settings(workspace: Workspace, *, workers: int = 1) -> SessionSettings:

@@ -35,8 +35,8 @@ from windrow.contract import Task
 from windrow.demo.partner import experiments, specimens
 from windrow.digest import digest
 from windrow.engine.captures.foreign_records import BlockJob
-from windrow.engine.run import Harvest
-from windrow.engine.session import Session, SessionSettings
+from windrow.engine.run import Harvest, SessionSettings
+from windrow.engine.session import Session
 from windrow.model import Item, Limits, Site, Source
 from windrow.query.word import count_words
 

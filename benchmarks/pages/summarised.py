@@ -24,8 +24,8 @@ from windrow.collections.pages.database.fulltext_table import fill
 from windrow.collections.pages.database.store import SummaryStore
 from windrow.collections.pages.search.index_query import VERSION
 from windrow.digest import hash64
-from windrow.engine.run import Harvest
-from windrow.engine.session import Session, SessionSettings
+from windrow.engine.run import Harvest, SessionSettings
+from windrow.engine.session import Session
 from windrow.formats.url import normalise, parts
 from windrow.model import Attempt, FetchJob, FoundUrl, Limits
 from windrow.query.word import count_words

@@ -33,8 +33,8 @@ def main() -> int:
     warm_up(modules=["benchmarks.pages.walked"])  # as the session itself does, but sooner
 
     from benchmarks.pages.walked import WALKED, source  # noqa: PLC0415
-    from windrow.engine.run import Harvest  # noqa: PLC0415
-    from windrow.engine.session import Session, SessionSettings  # noqa: PLC0415
+    from windrow.engine.run import Harvest, SessionSettings  # noqa: PLC0415
+    from windrow.engine.session import Session  # noqa: PLC0415
     from windrow.model import Limits  # noqa: PLC0415
 
     sources = tuple(map(source, json.loads((into / "order.json").read_text())["seeds"]))

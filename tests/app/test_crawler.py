@@ -23,8 +23,8 @@ from windrow.clock import parse
 from windrow.collections.pages.adapter.crawler_projection import CrawlerProjection, check_crawler
 from windrow.collections.pages.crawl_log import make_crawl_uuid
 from windrow.digest import hash64
-from windrow.engine.run import Harvest
-from windrow.engine.session import Session, SessionSettings
+from windrow.engine.run import Harvest, SessionSettings
+from windrow.engine.session import Session
 from windrow.formats.url import parts
 from windrow.ledger import Ledger
 from windrow.model import Allowed, Limits, Site, Source

@@ -17,7 +17,8 @@ from windrow.collections.pages.adapter import ADAPTER as PAGES
 from windrow.digest import hash64
 from windrow.engine.check import Fault, check_archive, check_index, check_states
 from windrow.engine.crawl.left_out import LeftOutCounter
-from windrow.engine.session import Session, SessionSettings
+from windrow.engine.run import SessionSettings
+from windrow.engine.session import Session
 from windrow.engine.takedown import TakedownTarget, take_down_targets
 from windrow.errors import ArchiveError
 from windrow.ledger import Ledger

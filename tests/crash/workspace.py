@@ -40,7 +40,8 @@ import sys
 from pathlib import Path
 from windrow.collections.drops.adapter.harvest import harvest
 from windrow.config import load
-from windrow.engine.session import Session, SessionSettings
+from windrow.engine.run import SessionSettings
+from windrow.engine.session import Session
 config = load(Path(sys.argv[1]))
 if sys.argv[2:]:
     from tests.crash.workspace import kill_this_process

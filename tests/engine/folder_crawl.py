@@ -15,8 +15,8 @@ from windrow.collections.pages.scope import make_scope
 from windrow.collections.pages.site_rules import CrawlOptions, SiteRules, schedule_attempt
 from windrow.contract import Collection, Crawl
 from windrow.digest import hash64
-from windrow.engine.run import Harvest
-from windrow.engine.session import Session, SessionSettings
+from windrow.engine.run import Harvest, SessionSettings
+from windrow.engine.session import Session
 from windrow.formats.url import parts
 from windrow.model import Allowed, Attempt, FoundUrl, Limits, Site, Source
 from windrow.reasons import Reason

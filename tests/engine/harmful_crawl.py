@@ -14,8 +14,8 @@ from typing import Any, NoReturn
 from tests.engine.site_crawl import CRAWL_ONLY, LIMITS, source
 from windrow.collections.pages.collection import CRAWL
 from windrow.engine import heartbeat
-from windrow.engine.run import Harvest
-from windrow.engine.session import Session, SessionSettings
+from windrow.engine.run import Harvest, SessionSettings
+from windrow.engine.session import Session
 
 
 def hang() -> NoReturn:

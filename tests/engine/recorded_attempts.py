@@ -12,8 +12,8 @@ from windrow.archive import ArchiveWriter, CaptureSink
 from windrow.collections.pages.database.store import SummaryStore
 from windrow.contract import Collection
 from windrow.digest import digest, hash64
-from windrow.engine.run import Harvest
-from windrow.engine.session import Session, SessionSettings
+from windrow.engine.run import Harvest, SessionSettings
+from windrow.engine.session import Session
 from windrow.formats.url import parts
 from windrow.ledger import LedgerWriter
 from windrow.model import Attempt, FetchJob, FoundUrl, KeptResponse, KnownCapture, Limits

@@ -12,8 +12,8 @@ from typing import Any
 from windrow.collections.pages.collection import CRAWL
 from windrow.contract import Collection
 from windrow.engine.check import check_archive, check_index, check_states
-from windrow.engine.run import Harvest
-from windrow.engine.session import Session, SessionSettings
+from windrow.engine.run import Harvest, SessionSettings
+from windrow.engine.session import Session
 from windrow.fetch.politeness.guard import read_allowed
 from windrow.ledger import Ledger
 from windrow.model import Limits, Site, Source

@@ -8,8 +8,8 @@ from pathlib import Path
 from tests.engine.folder_crawl import FOLDER_CRAWL
 from windrow.collections.pages.collection import COLLECTION
 from windrow.collections.pages.database.store import SummaryStore
-from windrow.engine.run import Harvest
-from windrow.engine.session import Session, SessionSettings
+from windrow.engine.run import Harvest, SessionSettings
+from windrow.engine.session import Session
 from windrow.formats.url import parts
 from windrow.model import Allowed, Limits, Site, Source
 

@@ -9,8 +9,8 @@ import pytest
 
 from tests.engine.toy_steps import TOY_COLLECTION
 from windrow.contract import Derive
-from windrow.engine.run import Derived, Harvest
-from windrow.engine.session import Session, SessionSettings
+from windrow.engine.run import Derived, Harvest, SessionSettings
+from windrow.engine.session import Session
 from windrow.errors import StoreError
 from windrow.ledger import Ledger
 from windrow.model import Limits

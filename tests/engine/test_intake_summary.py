@@ -17,8 +17,8 @@ from tests.clock import pass_time, real_clock  # noqa: F401
 from tests.engine.summary_crawl import PAGES, crawl_and_summarise
 from windrow.collections.pages.database.page_versions import VersionReader
 from windrow.collections.pages.database.store import SummaryStore
-from windrow.engine.run import Harvest, WarcFile
-from windrow.engine.session import Session, SessionSettings
+from windrow.engine.run import Harvest, SessionSettings, WarcFile
+from windrow.engine.session import Session
 from windrow.model import Limits
 from windrow.stores.sqlite import SqliteReader
 

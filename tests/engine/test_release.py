@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from windrow.engine.run import close_all, closing_all
-from windrow.engine.session import Session, SessionSettings
+from windrow.engine.run import SessionSettings, close_all, closing_all
+from windrow.engine.session import Session
 from windrow.errors import StoreError
 from windrow.ledger import Lease, Ledger
 from windrow.ledger.lease import name_this_process, running_process

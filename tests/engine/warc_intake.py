@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 
 from tests.engine.folder_crawl import FOLDER_CRAWL
-from windrow.engine.run import Harvest, WarcFile
-from windrow.engine.session import Session, SessionSettings
+from windrow.engine.run import Harvest, SessionSettings, WarcFile
+from windrow.engine.session import Session
 from windrow.model import Limits
 
 

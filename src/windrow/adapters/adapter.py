@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from windrow.engine.progress import Progress
     from windrow.engine.replay import ReplayChange
     from windrow.engine.requests.waiting import ServiceWait
-    from windrow.engine.run import Harvest
-    from windrow.engine.session import SessionSettings
+    from windrow.engine.run import Harvest, SessionSettings
     from windrow.engine.takedown import TakedownTarget
     from windrow.ledger import Ledger
     from windrow.ledger.sessions import RuleCount

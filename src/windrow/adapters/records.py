@@ -44,9 +44,9 @@ from windrow.engine.replay import settle_unread
 from windrow.engine.requests.answers import allowed_origins
 from windrow.engine.requests.services import is_archived, service_sources
 from windrow.engine.requests.waiting import ServiceWait, service_wait
-from windrow.engine.run import Harvest
+from windrow.engine.run import Harvest, SessionSettings
 from windrow.engine.sample import sample_address
-from windrow.engine.session import Session, SessionSettings
+from windrow.engine.session import Session
 from windrow.engine.takedown import TakedownTarget, kept_by_reader
 from windrow.errors import UsageError, WindrowError
 from windrow.fetch.politeness.guard import read_allowed

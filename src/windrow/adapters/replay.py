@@ -11,7 +11,8 @@ from windrow.adapters.adapter import ReplayResult, VersionCounts
 from windrow.config.workspace import replay_folder
 from windrow.engine.progress import Progress
 from windrow.engine.replay import rebuild
-from windrow.engine.session import Session, SessionSettings
+from windrow.engine.run import SessionSettings
+from windrow.engine.session import Session
 from windrow.reasons import Reason
 
 

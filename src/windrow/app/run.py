@@ -28,9 +28,9 @@ from windrow.contract.registry import names as collection_names
 from windrow.digest import hash64
 from windrow.engine.frontier import FetchBounds, Preview, frontier_of
 from windrow.engine.progress import Progress
-from windrow.engine.run import Harvest, close_all
+from windrow.engine.run import Harvest, SessionSettings, close_all
 from windrow.engine.runtime import signals_to
-from windrow.engine.session import Session, SessionSettings
+from windrow.engine.session import Session
 from windrow.engine.steps.unread import count_unread
 from windrow.errors import ConfigError, Stopped, StoreError, UsageError, WindrowError
 from windrow.formats.text import json_message

@@ -11,7 +11,8 @@ from windrow.adapters.adapter import Forgets, TakedownEstimate, harvested_collec
 from windrow.config import Workspace
 from windrow.config.workspace import left_replays
 from windrow.contract.registry import capable
-from windrow.engine.session import Session, SessionSettings
+from windrow.engine.run import SessionSettings
+from windrow.engine.session import Session
 from windrow.engine.takedown import (
     CollectionStores,
     TakedownResult,

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from windrow.content import Extract
     from windrow.engine.frontier import Chosen, Preview
     from windrow.engine.progress import Progress
-    from windrow.engine.session import SessionSettings
+    from windrow.engine.run import SessionSettings
     from windrow.engine.takedown import TakedownResult
     from windrow.ledger import Ledger
 
@@ -123,7 +123,7 @@ class Windrow:
         """The settings of sessions in this workspace."""
         from windrow.app.store_marks import read_marks
         from windrow.config.workspace import left_replays
-        from windrow.engine.session import SessionSettings
+        from windrow.engine.run import SessionSettings
 
         run, cores = self.config.run, os.cpu_count() or 2
         return SessionSettings(

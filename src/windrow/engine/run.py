@@ -21,6 +21,7 @@ from windrow.ledger import Lease, Ledger, LedgerWriter
 from windrow.ledger.sessions import RuleCount
 from windrow.model import ArchivePlace, Attempt, Finding, Item, Level, Limits, Reading, Resource, Source
 from windrow.reasons import Reason
+from windrow.stores.store_mark import StoreMark
 
 MAX_COMMENT_LENGTH = 2000
 """The maximum number of characters of a task's comment that are stored. A projection may store fewer."""
@@ -237,27 +238,47 @@ class SessionRequests:
     stored_pipes: set[Path] = field(default_factory=set)
 
 
+@dataclass(frozen=True, slots=True)
+class SessionSettings:
+    """The settings of sessions on this machine. `fetchers` and `workers` are numbers of processes."""
+
+    ledger: Path
+    archive: Path
+    limits: Limits
+    rollover_size: int = 1 << 30  # bytes after which a WARC file is closed and the next one is begun
+    fetchers: int = 2
+    workers: int = 2
+    agent: str = "windrow"  # the User-Agent of requests
+    sandbox: bool = True  # whether workers can only read captures, and fetchers only write the archive
+    group_reads: bool = False  # whether the group may read what is written
+    part_folder: Path = Path("parts")  # where the parts of a divided crawl leave addresses to each other
+    read_marks: Callable[[Ledger], Mapping[str, StoreMark]] = lambda _: {}  # how far each store goes, and whose it is
+    left_replays: Mapping[Path, Sequence[str]] = field(default_factory=dict)  # folders to remove, and their databases
+    secret_variables: tuple[str, ...] = ()  # environment variables that readers must not have
+    request_deadline: float = 0.0  # seconds after which a run leaves its other addresses to the next one; 0: never
+
+    def for_fetchers(self, session: int) -> ArchiveSettings:
+        """Return what the fetchers of a session need of these settings."""
+        return ArchiveSettings(self.archive, session, self.limits, self.rollover_size, self.agent, self.sandbox)
+
+
 @dataclass(slots=True)
 class HarvestRun:
     """One harvest of a session, while it runs."""
 
     harvest: Harvest
+    settings: SessionSettings
     ledger: Ledger
     lease: Lease
     fetchers: FetcherPool
     pool: Pool
     session: int  # its number on the ledger
-    archive: Path  # the folder
-    limits: Limits
     progress: Progress
     stopping: Callable[[], int]  # returns 0: continue, 1: finish the items in progress, 2: stop at once
     limit: int | None = None  # the maximum number of items to fetch
     since: datetime | None = None  # files with an older date are not fetched
     clock: Callable[[], datetime] = now  # returns when records become current; in a replay, when their session began
-    archive_settings: ArchiveSettings | None = None
     session_requests: SessionRequests = field(default_factory=SessionRequests)
-    part_folder: Path = Path("parts")  # where the parts of a divided crawl leave addresses to each other
-    request_deadline: float = 0.0  # seconds after which addresses are left to the next run; 0: never
     lost_files: frozenset[str] = frozenset()  # WARC files whose bytes must be received again to be kept
     failed: int = 0  # the number of tasks that failed
     received_bytes: dict[int, int] = field(default_factory=dict)  # by attempt, of the transfers in progress

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -39,7 +39,6 @@ from windrow.contract import (
 from windrow.engine.archive_losses import find_losses, find_lost_files
 from windrow.engine.check import index_archive
 from windrow.engine.fetchers.fetcher_pool import FetcherPool
-from windrow.engine.fetchers.message import ArchiveSettings
 from windrow.engine.frontier import frontier_of
 from windrow.engine.listed.rest import MAX_RECORDED_PAUSE
 from windrow.engine.older_ledger import claim_store, mark_session, refuse_wrong_ledger
@@ -54,6 +53,7 @@ from windrow.engine.run import (
     HarvestRun,
     Projection,
     SessionRequests,
+    SessionSettings,
     close_all,
     closing_all,
 )
@@ -67,11 +67,9 @@ from windrow.errors import SOURCES_FAILED, ConfigError, Stopped, StoreError, Win
 from windrow.formats.text import counted
 from windrow.ledger import Lease, Ledger, LedgerWriter
 from windrow.ledger.lease import name_this_process
-from windrow.model import Limits
 from windrow.private_files import private_files
 from windrow.reasons import Reason
 from windrow.stores.sqlite import remove_scratch
-from windrow.stores.store_mark import StoreMark
 
 WORK: dict[type[Step], Callable[[HarvestRun, Any], None]] = {
     Read: take_step,
@@ -126,26 +124,6 @@ FETCH: dict[type[Discovery], Callable[[HarvestRun, Any], None]] = {
     Captures: _take_captures,
 }
 """A dict from kind of discovery to the function that finds and fetches its documents."""
-
-
-@dataclass(frozen=True, slots=True)
-class SessionSettings:
-    """The settings of sessions on this machine. `fetchers` and `workers` are numbers of processes."""
-
-    ledger: Path
-    archive: Path
-    limits: Limits
-    rollover_size: int = 1 << 30  # bytes after which a WARC file is closed and the next one is begun
-    fetchers: int = 2
-    workers: int = 2
-    agent: str = "windrow"  # the User-Agent of requests
-    sandbox: bool = True  # whether workers can only read captures, and fetchers only write the archive
-    group_reads: bool = False  # whether the group may read what is written
-    part_folder: Path = Path("parts")  # where the parts of a divided crawl leave addresses to each other
-    read_marks: Callable[[Ledger], Mapping[str, StoreMark]] = lambda _: {}  # how far each store goes, and whose it is
-    left_replays: Mapping[Path, Sequence[str]] = field(default_factory=dict)  # folders to remove, and their databases
-    secret_variables: tuple[str, ...] = ()  # environment variables that readers must not have
-    request_deadline: float = 0.0  # seconds after which a run leaves its other addresses to the next one; 0: never
 
 
 class Session:
@@ -235,15 +213,12 @@ class Session:
         schemes = {source.site.scheme for source in harvest.sources} if is_listed else ()
         warm_up(schemes, step_modules(harvest.collection))
         self._projections += [harvest.projection] if harvest.projection else []
-        archive_settings = ArchiveSettings(
-            settings.archive, self.number, settings.limits, settings.rollover_size, settings.agent, settings.sandbox
-        )
         close_stores = [store.close for store in (harvest.store, harvest.version_store) if store]
         with ExitStack() as stack:
             stack.enter_context(closing_all(*close_stores))
             for store in (harvest.store, harvest.version_store):
                 claim_store(store, self.ledger)
-            fetchers = FetcherPool(archive_settings, settings.fetchers)
+            fetchers = FetcherPool(settings.for_fetchers(self.number), settings.fetchers)
             stack.enter_context(closing_all(lambda: fetchers.close(at_once=self.stops > 1)))
             config = WorkerConfig(
                 harvest.collection, settings.archive, settings.limits, harvest.resources,
@@ -252,11 +227,9 @@ class Session:
             pool = Pool(config, settings.workers)
             stack.enter_context(closing_all(lambda: pool.close(at_once=self.stops > 1)))
             run = HarvestRun(
-                harvest, ledger=self.ledger, lease=self.lease, fetchers=fetchers, pool=pool, session=self.number,
-                archive=settings.archive, limits=settings.limits, progress=self.progress,
-                stopping=lambda: self.stops, limit=limit, since=since, archive_settings=archive_settings,
-                session_requests=self._requested_before, part_folder=settings.part_folder, lost_files=self._lost_files,
-                request_deadline=settings.request_deadline,
+                harvest, settings, ledger=self.ledger, lease=self.lease, fetchers=fetchers, pool=pool,
+                session=self.number, progress=self.progress, stopping=lambda: self.stops, limit=limit, since=since,
+                session_requests=self._requested_before, lost_files=self._lost_files,
             )  # fmt: skip
             try:
                 self._run_phases(run, phases, fetch=fetch)

@@ -17,7 +17,8 @@ from windrow.collections.papers.collection import COLLECTION
 from windrow.collections.papers.columns import FAMILIES
 from windrow.collections.papers.database.wide import open_table
 from windrow.config import Workspace, load
-from windrow.engine.session import Session, SessionSettings
+from windrow.engine.run import SessionSettings
+from windrow.engine.session import Session
 from windrow.formats.cdx import surt
 from windrow.ledger import Ledger
 

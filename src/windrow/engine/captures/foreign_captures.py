@@ -95,7 +95,9 @@ class ForeignCapturing:
         for folder in sorted({path.parent for path in indexes}):
             self._warc_names.add(files_below(folder, WARC_SUFFIXES, lambda _: None))  # missing files are reported
         self._warc_names.add(files)
-        with RemoteRecords(inputs.remote, self._run.archive) if inputs.remote else nullcontext() as self._remote:
+        with (
+            RemoteRecords(inputs.remote, self._run.settings.archive) if inputs.remote else nullcontext() as self._remote
+        ):
             self._retry_failed()
             for path in indexes:
                 if not self._capture_ledger.must_stop():
@@ -129,8 +131,7 @@ class ForeignCapturing:
         Those of earlier runs are returned, too.
         """
         run = self._run
-        assert run.archive_settings is not None
-        archive, stored_pipes = run.archive_settings.folder, run.session_requests.stored_pipes
+        archive, stored_pipes = run.settings.archive, run.session_requests.stored_pipes
         spellings = {path.resolve(): path for path in pipes}
         for pipe in spellings.keys() - stored_pipes:  # each can be read only once
             stored_pipes.add(pipe)
@@ -381,7 +382,7 @@ class ForeignCapturing:
         records = [record for record in records if record.warc_path is None]
         if self._remote is None or not records:
             return failures
-        largest = self._run.limits.transfer_size
+        largest = self._run.settings.limits.transfer_size
         outcomes = self._remote.fetch([record.line for record in records], largest, self._run.tick, self._run.stopping)
         for record, outcome in zip(records, outcomes, strict=True):
             if isinstance(outcome, Path):
@@ -444,11 +445,10 @@ class ForeignCapturing:
 
     def _open_archive(self) -> ArchiveWriter:
         if self._archive is None:
-            run, settings = self._run, self._run.archive_settings
-            assert settings is not None
+            run, settings = self._run, self._run.settings
             prefix = f"windrow-{run.session:06}-0"
             self._archive = ArchiveWriter(
-                settings.folder, prefix, settings.limits, settings.rollover_size, settings.agent
+                settings.archive, prefix, settings.limits, settings.rollover_size, settings.agent
             )
         return self._archive
 

@@ -54,7 +54,7 @@ class PartExchange:
         self._crawl = crawl
         self._sources = sources
         self._part = next(iter(sources.values())).part
-        self._folder = run.part_folder
+        self._folder = run.settings.part_folder
 
     def release_hosts(self, writer: LedgerWriter) -> None:
         """Leave hosts that this workspace requested before the crawl was divided to their parts, except assets."""

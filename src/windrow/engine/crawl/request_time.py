@@ -23,7 +23,7 @@ class RequestTime:
 
     def __init__(self, run: HarvestRun) -> None:
         self._run = run
-        self._end = monotonic() + (run.request_deadline or math.inf)
+        self._end = monotonic() + (run.settings.request_deadline or math.inf)
         self.is_over = False
         """Whether the time is over, as `check` has found."""
 

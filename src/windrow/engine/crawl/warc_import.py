@@ -137,7 +137,7 @@ class WarcImporter:
     def run(self) -> None:
         """Import all files, then the revisits whose originals were imported after them."""
         run = self._run
-        remove_leftovers(run.archive)
+        remove_leftovers(run.settings.archive)
         run.progress.begin("importing")
         for warc_file in run.harvest.warc_files:
             if run.stopping():
@@ -182,7 +182,7 @@ class WarcImporter:
         run = self._run
         if warc_file.problem:
             raise ArchiveError(warc_file.problem)
-        imported = import_warc_file(run.archive, warc_file.path, run.limits)
+        imported = import_warc_file(run.settings.archive, warc_file.path, run.settings.limits)
         tally.files += 1
         number, offset, source = self._add_file(warc_file, imported)
         if source != warc_file.source:
@@ -200,7 +200,7 @@ class WarcImporter:
         read_before = frozenset(place.offset for place in run.ledger.takedowns.records_of(imported.warc))
         file, counts = _File(number, source, imported.warc, read_before), _Tally(tally.task)
         offset, max_findings = (0, 0) if is_known else (offset, MAX_FINDINGS)  # its findings are stored already
-        records = with_methods(read_records(run.archive / imported.warc, offset, run.limits, STATED))
+        records = with_methods(read_records(run.settings.archive / imported.warc, offset, run.settings.limits, STATED))
         ahead: list[WarcRecord] = []
         for batch in _batches(_take_past(records, ahead)):
             position, batch_counts = batch[-1][0].next, _Tally(tally.task)
@@ -294,7 +294,7 @@ class WarcImporter:
         for record, method in batch:
             if self._taken_down and self._taken_down.contains(target_address(record.fields)):
                 # Erased before it is counted: if the run is killed in between, the next one imports nothing of it.
-                erase(self._run.archive, file.warc, [ErasedSpan(record.offset, record.length)], now())
+                erase(self._run.settings.archive, file.warc, [ErasedSpan(record.offset, record.length)], now())
                 tally.skipped[_TAKEN_DOWN] += 1
                 continue
             imported = self._verify_payload(file, record, interpret_record(record, file.warc, self._page, method))
@@ -318,7 +318,7 @@ class WarcImporter:
         """
         if imported.attempt is None:
             return imported
-        path, limits = self._run.archive / file.warc, self._run.limits
+        path, limits = self._run.settings.archive / file.warc, self._run.settings.limits
         try:
             verify_block(path, record)
             if imported.refers or imported.attempt.kept is None:
@@ -442,4 +442,4 @@ def _place_in(warc: str, record: WarcRecord) -> ArchivePlace:
 
 def _read_record(run: HarvestRun, warc: str, offset: int) -> WarcRecord:
     missing = WarcRecord(offset, 0, offset, reason=Reason.NOT_FOUND, message="the file ends before it")
-    return next(read_records(run.archive / warc, offset, run.limits), missing)
+    return next(read_records(run.settings.archive / warc, offset, run.settings.limits), missing)

@@ -248,7 +248,7 @@ class _Comparison:
         try:
             if place is None:
                 return ""
-            with open_response(self._run.archive, place).view as view:
+            with open_response(self._run.settings.archive, place).view as view:
                 if isinstance(mirror, HeldMirror) and mirror.sidecar:
                     return _compute_checksum(view, checksum.partition(":")[0])
                 view.seek(0, SEEK_END)

@@ -184,4 +184,4 @@ class ServiceRequests:
             writer.requests.drop_bytes(unneeded)
         files = sorted({answer.warc for answer in unneeded})
         for name in {*files} - run.ledger.requests.files_needed(files):
-            (run.archive / name).unlink(missing_ok=True)
+            (run.settings.archive / name).unlink(missing_ok=True)

@@ -201,7 +201,7 @@ class Settling:
         if self._step.rereads_original is None:
             return False
         try:
-            answer = open_response(self._run.archive, response.place)
+            answer = open_response(self._run.settings.archive, response.place)
         except ArchiveError:
             return False  # `windrow check` reports this; the stored result does not change
         answer.view.close()

@@ -23,7 +23,6 @@ from windrow.config import Workspace
 from windrow.config.workspace import REPLAY_FOLDER, SCRATCH
 from windrow.digest import digest, shorten_digest
 from windrow.engine.fetchers.fetcher_pool import FetcherPool
-from windrow.engine.fetchers.message import ArchiveSettings
 from windrow.engine.older_ledger import claim_store
 from windrow.engine.progress import Progress
 from windrow.engine.replay import (
@@ -35,8 +34,8 @@ from windrow.engine.replay import (
     write_differences,
 )
 from windrow.engine.replay import replay as read_again
-from windrow.engine.run import HarvestRun, closing_all
-from windrow.engine.session import Session, SessionSettings
+from windrow.engine.run import HarvestRun, SessionSettings, closing_all
+from windrow.engine.session import Session
 from windrow.engine.steps.pool import Pool
 from windrow.engine.steps.sandbox import linked_files
 from windrow.engine.steps.worker import WorkerConfig
@@ -75,9 +74,6 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
             session.add_projection(rebuilt.projection)
             rebuilt.store.tables.set_mark(REPLAY_MARK, session.number)
             ledger = stack.enter_context(closing(session.ledger.copy_unread(scratch_ledger_file)))
-            archive_settings = ArchiveSettings(
-                setup.archive, session.number, setup.limits, setup.rollover_size, setup.agent
-            )
             links = tuple(linked_files([setup.archive]))
             config = WorkerConfig(
                 rebuilt.collection, setup.archive, setup.limits, rebuilt.resources, links, setup.sandbox,
@@ -87,8 +83,8 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
             first_step = rebuilt.collection.step_after(rebuilt.collection.members.kind)
             renumbering_store = RenumberingStore(rebuilt.store, session.ledger, ledger, session.number, first_step)
             run = HarvestRun(
-                replace(rebuilt, store=renumbering_store, projection=None), ledger, session.lease,
-                FetcherPool(archive_settings, 0), pool, session.number, setup.archive, setup.limits, progress,
+                replace(rebuilt, store=renumbering_store, projection=None), setup, ledger, session.lease,
+                FetcherPool(setup.for_fetchers(session.number), 0), pool, session.number, progress,
                 lambda: session.stops,
             )  # fmt: skip
             with closing_all(pool.close, rebuilt.store.tables.close):

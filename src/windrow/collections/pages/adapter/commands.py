@@ -38,7 +38,8 @@ from windrow.engine.archive_losses import find_losses
 from windrow.engine.check import Fault
 from windrow.engine.progress import Progress
 from windrow.engine.replay import settle_unread
-from windrow.engine.session import Session, SessionSettings
+from windrow.engine.run import SessionSettings
+from windrow.engine.session import Session
 from windrow.engine.takedown import TakedownTarget, kept_by_reader
 from windrow.errors import StoreError
 from windrow.formats.text import counted, json_text, to_json_value

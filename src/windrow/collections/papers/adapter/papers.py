@@ -37,9 +37,8 @@ from windrow.collections.papers.row_keys import hex_of, parse_digest, row_key
 from windrow.config import Workspace
 from windrow.engine.check import Fault
 from windrow.engine.progress import Progress
-from windrow.engine.run import Harvest
+from windrow.engine.run import Harvest, SessionSettings
 from windrow.engine.sample import SampledAnswer
-from windrow.engine.session import SessionSettings
 from windrow.engine.takedown import TakedownTarget, kept_by_reader
 from windrow.formats.text import counted, spell_value
 from windrow.ledger import Ledger
