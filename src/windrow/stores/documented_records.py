@@ -11,7 +11,6 @@ from windrow.contract import TypedColumn
 from windrow.stores.documents import DatabaseState
 from windrow.stores.late_attempts import LateAttemptStore
 from windrow.stores.record_versions import Removal
-from windrow.stores.sqlite import close_on_failure, create_or_stand_in
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS refused_document (
@@ -52,12 +51,9 @@ class DocumentedRecords(LateAttemptStore):
 
         `removal` is how a record states that its subject is gone, if any does.
         """
-        super().__init__(path, columns)
+        index = _REMOVED_VALUES.format(text=_quote(removal)) if removal else ""
+        super().__init__(path, columns, schema=f"{_SCHEMA}{index}")
         self.removal = removal
-        schema = _SCHEMA + (_REMOVED_VALUES.format(text=_quote(removal)) if removal else "")
-        script = schema if self._read_only else f"BEGIN; {schema} COMMIT;"
-        with close_on_failure(self._connection.close), self._guarded():
-            create_or_stand_in(self._connection, script, read_only=self._read_only)
 
     def removed_records(self) -> list[tuple[str, str, Any]]:
         """Return the source, key and value of each record whose latest value states that its subject is gone."""

@@ -10,7 +10,6 @@ from typing import Any
 from windrow.contract import TypedColumn
 from windrow.stores.record_versions import AttemptStatement
 from windrow.stores.records import RecordStore
-from windrow.stores.sqlite import close_on_failure, create_or_stand_in
 
 # `late_statement` has the key of a record, and an attempt up to the checkpoint whose observation of the record was
 # added or deleted. `json` is the value of a deleted observation, or empty if the observation was added or had no value.
@@ -53,12 +52,9 @@ class LateAttemptStore(RecordStore):
     When a late attempt was first settled, it could not be read, waited for services, or was read differently.
     """
 
-    def __init__(self, path: Path, columns: Sequence[TypedColumn] = ()) -> None:
-        """Open the file and create its tables; for `columns` see `RecordStore`."""
-        super().__init__(path, columns)
-        script = _SCHEMA if self._read_only else f"BEGIN; {_SCHEMA} COMMIT;"
-        with close_on_failure(self._connection.close), self._guarded():
-            create_or_stand_in(self._connection, script, read_only=self._read_only)
+    def __init__(self, path: Path, columns: Sequence[TypedColumn] = (), *, schema: str = "") -> None:
+        """Open the file and create its tables; for `columns` and `schema` see `RecordStore`."""
+        super().__init__(path, columns, schema=f"{_SCHEMA}{schema}")
 
     def late_attempts(self, limit: int = -1) -> list[int]:
         """Return the first `limit` late attempts, or all of them if `limit` is -1."""

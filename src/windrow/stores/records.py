@@ -69,9 +69,14 @@ _REPEATED = "another entry of the document is the same record, with other conten
 class RecordStore(ChangeCounts):
     """`windrow.engine.run.VersionStore` of JSON records in an SQLite file."""
 
-    def __init__(self, path: Path, columns: Sequence[TypedColumn] = (), *, read_only: bool = False) -> None:
-        """Open the file, and create missing tables if it may be written; searches filter records by `columns`."""
-        super().__init__(path, SCHEMA, read_only=read_only)
+    def __init__(
+        self, path: Path, columns: Sequence[TypedColumn] = (), *, schema: str = "", read_only: bool = False
+    ) -> None:
+        """Open the file, and create missing tables if it may be written; searches filter records by `columns`.
+
+        `schema` creates the further tables of a subclass.
+        """
+        super().__init__(path, f"{SCHEMA}{schema}", read_only=read_only)
         self._columns = columns
         self._writing_session, self._last_earlier_attempt = 0, 0  # the writing session, and the last attempt before it
         if not self._read_only:
