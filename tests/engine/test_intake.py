@@ -406,7 +406,7 @@ def test_requests_without_responses_are_imported_in_bounded_batches() -> None:
 
 def test_a_record_that_cannot_be_read_again_says_why(tmp_path) -> None:
     (tmp_path / "short.warc").write_bytes(b"WARC/1.0\r\nWARC-Type: warcinfo\r\nContent-Length: 0\r\n\r\n\r\n\r\n")
-    run = SimpleNamespace(archive=tmp_path, limits=Limits())
+    run = SimpleNamespace(settings=SimpleNamespace(archive=tmp_path, limits=Limits()))
     assert warc_import._read_record(run, "short.warc", 5000).message == "the file ends before it"
     with pytest.raises(ArchiveError, match=r"none\.warc cannot be read"):
         warc_import._read_record(run, "none.warc", 0)
