@@ -1,8 +1,9 @@
-"""What a workspace costs that was run hourly for a year: tasks and their ends are found without reading all of them."""
+"""What a workspace costs that was run hourly for years: tasks and attempts are found without reading all of them."""
 
 import re
 import sqlite3
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from itertools import islice, product
 
 import pytest
@@ -10,15 +11,24 @@ import pytest
 import windrow
 from windrow.app import status
 from windrow.app.summary import summarise
+from windrow.contract import AttemptObservations, Observation
 from windrow.ledger import Ledger
 from windrow.ledger.database import migrations, queries
-from windrow.model import Attempt
+from windrow.model import Attempt, FoundUrl
 from windrow.reasons import Reason
+from windrow.stores.documented_records import DocumentedRecords
+from windrow.stores.record_versions import Removal
 
 READS_ALL_TASKS = {
     "sessions.ends_of_phase",  # only for a store that is new because the old one was lost
     "sessions.leaving_out",  # only for `windrow why` of a name that nothing else knows
     "takedowns.comments_with_examples",  # only for a takedown
+}
+
+READS_ALL_ATTEMPTS = {
+    "attempts.last_number",  # from the last one back, to the first that is not at a listed file
+    "captures.held",  # only for `windrow check`
+    "takedowns.lent",  # only for a takedown
 }
 
 
@@ -35,7 +45,7 @@ def list_plans():
 
 def find_table(alias, sql):
     """Return the table that has an alias in a query."""
-    match = re.search(rf"\b(\w+) (?:AS )?{alias}\b", sql)
+    match = re.search(rf"\b(?:FROM|JOIN) (\w+) (?:AS )?{alias}\b", sql)
     return match[1] if match else alias
 
 
@@ -47,6 +57,39 @@ def test_no_query_reads_the_tasks_of_all_sessions():
         if (scan := re.match(r"SCAN (\w+)", step)) and find_table(scan[1], sql) in {"task", "task_end", "session_end"}
     }
     assert reading <= READS_ALL_TASKS
+
+
+def test_no_query_reads_the_attempts_of_all_sessions():
+    reading = {
+        name
+        for name, sql, steps in list_plans()
+        for step in steps
+        if (scan := re.match(r"SCAN (\w+)(?! USING INDEX attempt_by_file)", step))
+        and find_table(scan[1], sql) == "attempt"
+    }
+    assert reading <= READS_ALL_ATTEMPTS
+
+
+def test_no_query_makes_an_index_of_all_attempts():
+    """The comparison of a crawl with those before it did, once for each earlier session."""
+    made = {
+        (name, find_table(alias[1], sql))
+        for name, sql, steps in list_plans()
+        for step in steps
+        if (alias := re.match(r"SEARCH (\w+) USING AUTOMATIC", step))
+    }
+    assert not [name for name, table in made if table in {"attempt", "task", "task_end"}]
+
+
+def test_only_queries_on_a_host_search_by_it():
+    """An address, or the facts of a session, find fewer attempts."""
+    searching = {name for name, _, steps in list_plans() for step in steps if "attempt_by_host" in step}
+    assert searching == {
+        "addresses.host_states",
+        "attempts.outcomes",
+        "attempts.seconds_by_origin",
+        "takedowns.attempts",
+    }
 
 
 @pytest.fixture
@@ -109,12 +152,13 @@ def test_status_sums_a_session_up_once_for_all_its_sources(tmp_path, monkeypatch
     assert len(numbers) == 2  # the last session's, and once more until now
 
 
-def count_steps(ledger, query):
-    """Return how many hundreds of steps SQLite takes for a query."""
+def count_steps(database, query):
+    """Return how many hundreds of steps SQLite takes for a query of a ledger, or on a connection."""
+    connection = database.database.connection if isinstance(database, Ledger) else database
     steps = []
-    ledger.database.connection.set_progress_handler(lambda: steps.append(1), 100)
+    connection.set_progress_handler(lambda: steps.append(1), 100)
     query()
-    ledger.database.connection.set_progress_handler(None, 0)
+    connection.set_progress_handler(None, 0)
     return len(steps)
 
 
@@ -133,3 +177,63 @@ def test_the_sessions_with_captures_are_found_in_a_time_that_grows_with_their_nu
         steps.append(count_steps(ledger, ledger.captures.sessions))
     assert steps[0] > 5
     assert steps[2] < 2 * steps[1]  # five thirds of the sessions
+
+
+def write_attempts(ledger, origin, number, *, seconds=0.1):
+    """Write attempts at an address of a host of its own, and return the host."""
+    with ledger.writing() as writer:
+        session = writer.sessions.open("me", "run")
+        host = writer.addresses.host_of(session, "news", "press", origin)
+        writer.addresses.add(host, 0, [FoundUrl(host, origin, f"{origin}/")], page=1, beside=2)
+        for index in range(number):
+            at = writer.at + timedelta(seconds=index)
+            end = Attempt(host, "", 1, True, at, seconds, 200, None)
+            writer.attempts.record_attempt(session, host, end)
+        writer.sessions.close(session, 0)
+    return host
+
+
+def test_what_is_asked_of_a_host_does_not_read_the_attempts_at_others(ledger):
+    host = write_attempts(ledger, "https://a.example", 20)
+
+    def ask():
+        [state] = ledger.addresses.host_states("", "a.example", 0)
+        assert state.asked == max(attempt.started for attempt in ledger.attempts.of_address(host, host))
+        [outcome] = ledger.attempts.outcomes(host)
+        assert (outcome.status, outcome.number, outcome.latest) == (200, 20, "https://a.example/")
+        assert len(ledger.takedowns.attempts(0, host)) == 20
+
+    before = count_steps(ledger, ask)
+    write_attempts(ledger, "https://b.example", 3_000)
+    assert count_steps(ledger, ask) < 2 * before  # the other host has 150 times as many attempts
+
+
+def test_the_time_per_request_is_that_of_the_latest_attempts(ledger):
+    write_attempts(ledger, "https://a.example", 1_500, seconds=0.1)
+    assert ledger.attempts.seconds_by_origin("news") == {"https://a.example": pytest.approx(0.1)}
+    before = count_steps(ledger, lambda: ledger.attempts.seconds_by_origin("news"))
+    write_attempts(ledger, "https://a.example", 1_500, seconds=0.3)
+    assert count_steps(ledger, lambda: ledger.attempts.seconds_by_origin("news")) <= before + 5
+    assert ledger.attempts.seconds_by_origin("news") == {"https://a.example": pytest.approx(0.3)}
+
+
+def test_removed_events_are_found_without_reading_all_versions(tmp_path):
+    with closing(DocumentedRecords(tmp_path / "events.db", (), Removal("status", "missing", ""))) as store:
+        at = datetime(2026, 11, 1, tzinfo=UTC)
+
+        def settle(attempt, key, status):
+            event = {"status": status, "title": f"{key} {attempt}"}
+            observations = (Observation(key, event, event["title"]),)
+            moment, url = at + timedelta(seconds=attempt), f"https://a.example/{attempt}"
+            store.settle([AttemptObservations(attempt, moment, url, "council", observations)], attempt)
+
+        settle(1, "gone", "missing")
+        settle(2, "back", "missing")
+        settle(3, "back", "confirmed")
+        expected = [("council", "gone", {"status": "missing", "title": "gone 1"})]
+        assert store.removed_records() == expected
+        before = count_steps(store._connection, store.removed_records)
+        for attempt in range(4, 400):
+            settle(attempt, f"event {attempt % 9}", "confirmed")
+        assert store.removed_records() == expected
+        assert count_steps(store._connection, store.removed_records) <= before + 1

@@ -203,7 +203,8 @@ ORDER BY a.capture DESC, a.due IS NULL, a.host
 {address} {last_first};
 
 -- row: HostState
--- A host with counts of its addresses, the next time when one is due, and when it was last requested (`asked`).
+-- A host with counts of its addresses, and the next time when one is due.
+-- `asked` is the time of the last attempt at one of them or at robots.txt.
 
 -- def host_states(source: str, host_name: str, now: int) -> list[HostState]
 -- Return the hosts of `source` (empty: of all sources) whose host name is `host_name` (empty: all hosts).
@@ -212,9 +213,9 @@ SELECT h.seq, h.origin, h.source, h.collection, count(a.digest) AS "addresses: i
        0) AS "pages: int",
        coalesce(sum(a.failures > 0), 0) AS "failing: int", coalesce(sum(a.due <= :now), 0) AS "due: int",
        min(CASE WHEN a.due > :now THEN a.due END) AS "next_due: int | None",
-       v.asked AS "asked: datetime | None"
+       (SELECT v.started FROM attempt v WHERE v.host = h.seq AND v.listed_file IS NULL ORDER BY v.seq DESC LIMIT 1)
+           AS "asked: datetime | None"
 FROM host h LEFT JOIN address a ON a.host = h.seq
-LEFT JOIN (SELECT host, max(started) AS asked FROM attempt GROUP BY host) v ON v.host = h.seq
 WHERE (:source = '' OR h.source = :source) AND (:host_name = '' OR h.origin IN ('http://' || :host_name, 'https://' || :host_name)
     OR h.origin LIKE 'http://' || :host_name || ':%' OR h.origin LIKE 'https://' || :host_name || ':%')
 GROUP BY h.seq ORDER BY h.origin;

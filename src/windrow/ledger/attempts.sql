@@ -195,16 +195,19 @@ WHERE v.seq <= :attempt AND v.listed_file IS NULL;
 -- later. `kind` is the kind of a request for robots.txt.
 SELECT source, origin, status, reason, message FROM (
     SELECT h.source, h.origin, v.status, v.reason, v.message, max(v.seq) AS last FROM attempt v
-    JOIN host h ON h.seq = v.host
+    CROSS JOIN host h ON h.seq = v.host
     WHERE v.seq BETWEEN :facts[0] AND :facts[1] AND h.collection = :collection AND v.kind = :kind
     AND v.listed_file IS NULL GROUP BY h.origin
 ) WHERE reason NOT IN ('too_large', 'forgotten') OR status >= 500 OR status = 429
 ORDER BY last;
 
 -- def seconds_by_origin(collection: str) -> dict[str, float]
--- Return a dict from origin to the average time, in seconds, of its responses to a collection.
-SELECT h.origin, avg(v.seconds) AS "seconds: float" FROM attempt v JOIN host h ON h.seq = v.host
-WHERE h.collection = :collection AND v.status IS NOT NULL AND v.seconds > 0 GROUP BY h.origin;
+-- Return a dict from origin to the average time, in seconds, of its latest responses to a collection.
+-- They are those among the last 100 attempts of each source at the origin.
+SELECT h.origin, avg(v.seconds) AS "seconds: float" FROM host h CROSS JOIN attempt v ON v.host = h.seq
+WHERE h.collection = :collection AND v.listed_file IS NULL AND v.status IS NOT NULL AND v.seconds > 0
+AND v.seq >= coalesce((SELECT o.seq FROM attempt o WHERE o.host = h.seq AND o.listed_file IS NULL
+    ORDER BY o.seq DESC LIMIT 1 OFFSET 99), 0) GROUP BY h.origin;
 
 -- def of_rules(origin: str, collection: str, kind: int, limit: int) -> list[RobotsAttempt]
 -- Return the last requests of a collection for the robots.txt of an origin, the latest first.
@@ -215,13 +218,13 @@ FROM host h CROSS JOIN attempt v ON v.host = h.seq WHERE h.origin = :origin AND 
 AND v.kind = :kind ORDER BY v.seq DESC LIMIT :limit;
 
 -- row: AttemptOutcome
--- The number of attempts at a host with the same status and reason.
+-- The number of attempts at a host's addresses and robots.txt with the same status and reason.
 -- `latest` is the address of the last of them, or "" if all of them were for robots.txt.
 
 -- def outcomes(host: int) -> list[AttemptOutcome]
 -- Count the attempts at a host by outcome, the most frequent first.
 SELECT o.reason, o.status, o.number AS "number: int", coalesce(a.url, '') AS "latest: str"
 FROM (SELECT reason, status, count(*) AS number, max(CASE WHEN address <> 0 THEN seq END) AS latest
-      FROM attempt WHERE host = :host GROUP BY 1, 2) o
+      FROM attempt WHERE host = :host AND listed_file IS NULL GROUP BY 1, 2) o
 LEFT JOIN attempt v ON v.seq = o.latest LEFT JOIN address a ON a.digest = v.address AND a.host = v.host
 ORDER BY o.number DESC;

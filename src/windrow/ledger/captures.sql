@@ -31,12 +31,10 @@ SELECT warc, max(place) FROM (
 
 -- def sessions() -> list[int]
 -- Return the sessions in which captures were recorded, even if another session began the attempts, in order.
-SELECT s.seq FROM (
-    SELECT seq, lead(seq, 1, 9223372036854775807) OVER (ORDER BY seq) AS next FROM session
-) s
-WHERE EXISTS (SELECT 1 FROM attempt v WHERE v.end_seq = v.seq AND v.warc <> '' AND v.seq > s.seq AND v.seq < s.next)
+SELECT s.seq FROM session s WHERE EXISTS (SELECT 1 FROM attempt v WHERE v.end_seq = v.seq AND v.warc <> ''
+    AND v.seq > s.seq AND v.seq < {next_session})
 OR EXISTS (SELECT 1 FROM attempt v WHERE v.end_seq IS NOT v.seq AND v.warc <> '' AND v.end_seq > s.seq
-    AND v.end_seq < s.next) ORDER BY s.seq;
+    AND v.end_seq < {next_session}) ORDER BY s.seq;
 
 -- row: CaptureRow
 -- A capture to be listed in an index of the archive: its address, date (as the ledger writes it) and place.
@@ -46,10 +44,10 @@ OR EXISTS (SELECT 1 FROM attempt v WHERE v.end_seq IS NOT v.seq AND v.warc <> ''
 -- 304 responses of addresses, bytes that are not archived, and captures of other collections are left out.
 SELECT coalesce(a.url, v.url) AS "address: str", v.started AS "at: str", v.digest, v.status, v.warc,
        v.place_offset AS "offset: int", v.place_length AS "length: int", v.revisit, v.mime
-FROM (SELECT seq FROM attempt WHERE end_seq = seq AND seq > :session
-        AND seq < coalesce((SELECT min(s.seq) FROM session s WHERE s.seq > :session), 9223372036854775807)
-    UNION ALL SELECT seq FROM attempt WHERE end_seq IS NOT seq AND end_seq > :session
-        AND end_seq < coalesce((SELECT min(s.seq) FROM session s WHERE s.seq > :session), 9223372036854775807)) k
+FROM (SELECT o.seq FROM session s CROSS JOIN attempt o ON o.end_seq = o.seq AND o.seq > s.seq AND o.seq < {next_session}
+        WHERE s.seq = :session
+    UNION ALL SELECT o.seq FROM session s CROSS JOIN attempt o ON o.end_seq IS NOT o.seq AND o.end_seq > s.seq
+        AND o.end_seq < {next_session} WHERE s.seq = :session) k
 CROSS JOIN attempt v ON v.seq = k.seq LEFT JOIN address a ON a.digest = v.address AND a.host = v.host
 WHERE v.warc <> '' AND v.warc NOT GLOB 'unarchived-*' AND (v.listed_file IS NOT NULL OR v.status IS NOT 304)
 AND NOT EXISTS (SELECT 1 FROM captured c WHERE c.attempt = v.seq AND c.original <> 0);

@@ -46,6 +46,10 @@ AND NOT EXISTS (SELECT 1 FROM attempt b WHERE b.address = a.digest AND b.host = 
     AND b.seq <= :read_to AND b.status = 200 AND b.reason IS NULL AND b.digest NOT IN ('', v.digest)
     AND NOT EXISTS (SELECT 1 FROM unread u WHERE u.attempt = b.seq)) LIMIT 1;
 
+-- part: session_since
+-- The last session that began before a time, or 0: facts with smaller numbers are from before the time.
+coalesce((SELECT s.seq FROM session s WHERE s.at < :since ORDER BY s.at DESC, s.seq DESC LIMIT 1), 0)
+
 -- row: DailyYield
 -- A day (YYYY-MM-DD), and the fewest things that an answer or a session gave on this day.
 -- For `daily_shares`, `fewest` is a percentage of documents instead.
@@ -55,7 +59,8 @@ AND NOT EXISTS (SELECT 1 FROM attempt b WHERE b.address = a.digest AND b.host = 
 -- Only answers since `since` and before the attempt `before` count. Answers with drift or a reason do not count.
 SELECT substr(v.started, 1, 10) AS "day: str", min(f.offers) AS "fewest: int"
 FROM attempt v JOIN followed f ON f.attempt = v.seq
-WHERE v.address = :address AND v.seq < :before AND v.started >= :since AND f.collection = :collection
+WHERE v.address = :address AND v.seq < :before AND v.seq > {session_since} AND v.started >= :since
+AND f.collection = :collection
 AND f.source = :source AND f.reason IS NULL AND instr(f.findings, '["Drift", ') = 0
 GROUP BY 1 ORDER BY 1;
 
@@ -65,22 +70,24 @@ GROUP BY 1 ORDER BY 1;
 -- reason do not count, since they count what a rule left out.
 SELECT substr(t.at, 1, 10) AS "day: str", min((SELECT count(*) FROM captured c
     WHERE c.attempt BETWEEN t.seq AND e.seq AND c.collection = t.collection AND c.source = t.source)) AS "fewest: int"
-FROM task t JOIN task_end e ON e.task = t.seq
-WHERE t.collection = :collection AND t.source = :source AND t.phase = 1 AND t.session < :before AND t.at >= :since
-AND e.failed = 0 AND e.reason IS NULL GROUP BY 1 ORDER BY 1;
+FROM task t CROSS JOIN task_end e ON e.task = t.seq
+WHERE t.collection = :collection AND t.source = :source AND t.phase = 1 AND t.session < :before
+AND t.session >= {session_since} AND t.at >= :since AND e.failed = 0 AND e.reason IS NULL GROUP BY 1 ORDER BY 1;
 
 -- def daily_shares(source: str, kind: int, before: int, since: datetime, least: int) -> list[DailyYield]
 -- Return for each day the lowest percentage of documents among a source's responses in one session.
 -- Only responses of the `kind` count, and only sessions before `before` and since `since` in which the source's task in
--- phase 1 did not fail and got at least `least` responses.
+-- phase 1 did not fail and got at least `least` responses. Each `+` keeps SQLite from reading the tasks of all sources,
+-- and from making an index of all attempts.
 SELECT substr(began, 1, 10) AS "day: str", min(100 * pages / responses) AS "fewest: int" FROM (
     SELECT t.at AS began, count(*) AS responses,
            sum(v.reason IS NULL AND (v.status BETWEEN 200 AND 299 OR v.status = 304)) AS pages
-    FROM task t JOIN task_end e ON e.task = t.seq CROSS JOIN attempt v ON v.seq BETWEEN t.seq AND e.seq
+    FROM task t CROSS JOIN task_end e ON e.task = t.seq CROSS JOIN attempt v ON v.seq BETWEEN t.seq AND e.seq
     CROSS JOIN host h ON h.seq = v.host
-    WHERE t.source = :source AND t.phase = 1 AND t.session < :before AND t.at >= :since
-    AND e.failed = 0 AND h.collection = t.collection AND h.source = t.source AND v.kind = :kind
-    AND v.status IS NOT NULL AND v.address <> 0 GROUP BY t.seq
+    WHERE t.source = :source AND t.phase = 1 AND t.session < :before AND t.session >= {session_since} AND t.at >= :since
+    AND e.failed = 0 AND h.collection = t.collection AND h.source = t.source
+    AND +v.kind = :kind
+    AND v.status IS NOT NULL AND v.address <> 0 GROUP BY +t.seq
 ) WHERE responses >= :least GROUP BY 1 ORDER BY 1;
 
 -- def learned_texts(collection: str, source: str) -> dict[str, str]
@@ -175,10 +182,10 @@ WHERE v.address = :address AND v.seq < :attempt AND v.reason IS NULL AND v.statu
 
 -- def permanent_redirects(collection: str, session: int) -> list[SentRedirect]
 -- Return the permanent redirects (301, 308) that the sources of a collection sent in a session.
-SELECT h.source, a.url, v.location FROM attempt v JOIN host h ON h.seq = v.host AND h.collection = :collection
-JOIN address a ON a.digest = v.address AND a.host = v.host WHERE v.seq > :session AND v.location <> ''
-AND v.status IN (301, 308)
-AND v.seq < coalesce((SELECT min(s.seq) FROM session s WHERE s.seq > :session), 9223372036854775807);
+SELECT h.source, a.url, v.location FROM session s CROSS JOIN attempt v ON v.seq > s.seq AND v.seq < {next_session}
+CROSS JOIN host h ON h.seq = v.host AND h.collection = :collection
+CROSS JOIN address a ON a.digest = v.address AND a.host = v.host
+WHERE s.seq = :session AND v.location <> '' AND v.status IN (301, 308);
 
 -- part: stands
 -- The address is not taken down.

@@ -1,6 +1,10 @@
 -- Queries on sessions, their tasks and the lease. One session runs at a time, so a session's facts are those from its
 -- own number to the number of its end. Ranges of `seq` are quick in every table.
 
+-- part: next_session
+-- The number before which all facts of a session `s` are: that of the session after it, or more than any number.
+coalesce((SELECT min(n.seq) FROM session n WHERE n.seq > s.seq), 9223372036854775807)
+
 -- name: last_seq
 -- The number of the last fact.
 SELECT value FROM counter WHERE name = 'seq';

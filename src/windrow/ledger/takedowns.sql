@@ -86,7 +86,9 @@ AND NOT EXISTS (SELECT 1 FROM tombstone t WHERE (t.host = address.host OR (t.hos
 -- Return the attempts at a target, and those that took captures of these attempts from an index, in order.
 -- Of a capture that several sources of a collection took, one has the index, and the others refer to its attempt.
 WITH RECURSIVE gone (seq) AS (
-    SELECT seq FROM attempt WHERE (:host = 0 AND address = :address) OR (:host <> 0 AND host = :host)
+    SELECT seq FROM attempt WHERE :host = 0 AND address = :address
+    UNION SELECT seq FROM attempt WHERE :host <> 0 AND host = :host AND listed_file IS NULL
+    UNION SELECT seq FROM attempt WHERE :host <> 0 AND host = :host AND listed_file IS NOT NULL
     UNION SELECT c.attempt FROM gone CROSS JOIN captured c ON c.original = gone.seq
     WHERE c.original <> 0 AND c.capture_index <> 0
     UNION SELECT s.attempt FROM gone CROSS JOIN captured c ON c.original = gone.seq

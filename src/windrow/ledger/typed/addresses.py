@@ -116,7 +116,10 @@ class AddressRow(NamedTuple):
 
 
 class HostState(NamedTuple):
-    """A host with counts of its addresses, the next time when one is due, and when it was last requested (`asked`)."""
+    """A host with counts of its addresses, and the next time when one is due.
+
+    `asked` is the time of the last attempt at one of them or at robots.txt.
+    """
 
     seq: int
     origin: str

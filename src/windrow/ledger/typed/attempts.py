@@ -122,7 +122,7 @@ class RulesFailure(NamedTuple):
 
 
 class AttemptOutcome(NamedTuple):
-    """The number of attempts at a host with the same status and reason.
+    """The number of attempts at a host's addresses and robots.txt with the same status and reason.
 
     `latest` is the address of the last of them, or "" if all of them were for robots.txt.
     """
@@ -344,7 +344,10 @@ class TypedAttempts(LedgerQueries):
         )
 
     def seconds_by_origin(self, collection: str) -> dict[str, float]:
-        """Return a dict from origin to the average time, in seconds, of its responses to a collection."""
+        """Return a dict from origin to the average time, in seconds, of its latest responses to a collection.
+
+        They are those among the last 100 attempts of each source at the origin.
+        """
         return dict(self._database.rows(tuple, "attempts.seconds_by_origin", collection))
 
     def of_rules(self, origin: str, collection: str, kind: int, limit: int) -> list[RobotsAttempt]:
