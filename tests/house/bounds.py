@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
-from pathlib import Path
 
-from tests.house.tree import at, nodes, parsed, python
+from tests.house.tree import ROOT, at, parsed, python
 
 MIN_SLICE = 32
 """The least length of a literal slice: shorter ones take parts of a fixed form, such as the year of a date."""
@@ -25,57 +25,112 @@ _MESSAGES = {
 
 
 def numbers_that_bound() -> dict[str, float]:
-    """Return the literal numbers that bound something in src, by `folder/module:NAME` or `folder/module:[:N]`."""
+    """Return the literal numbers that bound something in src, by `folder/module:NAME` or `folder/module:[N]`."""
     bounds: dict[str, float] = {}
     for path in python("src"):
         module = at(path).removeprefix("src/windrow/").removesuffix(".py")
-        cutting_names = set(_find_cutting_names(path))
-        for name, number in _find_constants(path):
-            if "MAX" in name or name in cutting_names:
-                bounds[f"{module}:{name}"] = number
-        bounds |= {f"{module}:[:{number}]": number for number in _find_slices(parsed(path))}
+        bounds |= {f"{module}:{name}": number for name, number in find_bounds(parsed(path))}
+    for path in sorted((ROOT / "src").rglob("*.sql")):
+        module = at(path).removeprefix("src/windrow/")
+        numbers = map(int, re.findall(r"\bLIMIT (\d+)", path.read_text()))
+        bounds |= {f"{module}:[{number}]": number for number in numbers if number >= MIN_SLICE}
     return bounds
 
 
-def _find_constants(path: Path) -> Iterator[tuple[str, float]]:
-    """Yield the name and number of each constant of a module whose value is written as a number."""
-    for statement in parsed(path).body:
+def find_bounds(module: ast.Module) -> Iterator[tuple[str, float]]:
+    """Yield the name, or `[N]`, and the number of what bounds something in a module."""
+    constants = dict(_find_constants(module))
+    bounding_names = {part.id for node in ast.walk(module) for part in _find_names(_find_ends(node))}
+    for name, number in constants.items():
+        if "max" in name.lower() or name in bounding_names:
+            yield name, number
+    for node in _without_messages(module):
+        for name, number in _find_fields(node):
+            yield name, number
+        for length in map(_number, _find_ends(node)):
+            if isinstance(length, int) and abs(length) >= MIN_SLICE:
+                yield f"[{abs(length)}]", abs(length)
+
+
+def _find_constants(module: ast.Module) -> Iterator[tuple[str, float]]:
+    """Yield the name and number of each variable of a module, class or function that is set to a written number."""
+    for statement in ast.walk(module):
         pairs: list[tuple[ast.expr, ast.expr | None]] = []
         if isinstance(statement, ast.AnnAssign):
             pairs = [(statement.target, statement.value)]
-        elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Tuple):
-            values = statement.value.elts if isinstance(statement.value, ast.Tuple) else []
-            pairs += zip(statement.targets[0].elts, values, strict=False)
         elif isinstance(statement, ast.Assign):
-            pairs = [(statement.targets[0], statement.value)]
+            for target in statement.targets:
+                if isinstance(target, ast.Tuple) and isinstance(statement.value, ast.Tuple):
+                    pairs += zip(target.elts, statement.value.elts, strict=False)
+                else:
+                    pairs.append((target, statement.value))
         for target, value in pairs:
             number = _number(value)
-            if isinstance(target, ast.Name) and number is not None:
+            if (
+                isinstance(target, ast.Name)
+                and number is not None
+                and (target.id.isupper() or abs(number) >= MIN_SLICE)
+            ):
                 yield target.id, number
 
 
-def _find_cutting_names(path: Path) -> Iterator[str]:
-    """Yield the names that end a slice, or are the number in `islice`."""
-    for node in nodes(path):
-        ends: list[ast.expr | None] = [node.upper] if isinstance(node, ast.Slice) else []
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "islice":
-            ends += node.args[1:]
-        yield from (part.id for end in ends if end for part in ast.walk(end) if isinstance(part, ast.Name))
+def _find_fields(node: ast.AST) -> Iterator[tuple[str, float]]:
+    """Yield the parameters and fields whose names are those of a maximum, and whose default is a written number."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+        arguments = node.args
+        positional = [*arguments.posonlyargs, *arguments.args]
+        pairs = [*zip(positional[len(positional) - len(arguments.defaults) :], arguments.defaults, strict=True)]
+        pairs += [
+            (name, value) for name, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if value
+        ]
+        for name, value in pairs:
+            number = _number(value)
+            if number is not None and number >= MIN_SLICE and _MAXIMUM.search(name.arg):
+                yield name.arg, number
 
 
-def _find_slices(node: ast.AST) -> Iterator[int]:
-    """Yield the lengths of literal slices, and literal ends of `islice`, in the code below a node, except in messages."""
+def _find_ends(node: ast.AST) -> Iterator[ast.expr]:
+    """Yield the expressions in a node that end or begin a part: of slices, calls that take a part, and comparisons."""
+    if isinstance(node, ast.Slice):
+        yield from filter(None, (node.lower, node.upper))
+    elif isinstance(node, ast.Call):
+        name = _name_of(node.func)
+        if name in _TAKES_PART or name.endswith("slice"):
+            yield from node.args
+        yield from (keyword.value for keyword in node.keywords if keyword.arg in _KEYWORDS)
+    elif isinstance(node, ast.Compare):
+        sides = [node.left, *node.comparators]
+        if any(isinstance(operator, ast.Lt | ast.LtE | ast.Gt | ast.GtE) for operator in node.ops):
+            counts = [side for side in sides if isinstance(side, ast.Call) and _name_of(side.func) in {"len", "count"}]
+            yield from (side for side in sides if isinstance(side, ast.Name) or counts)
+    elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+        for number in re.findall(r"\bLIMIT (\d+)", node.value):
+            yield ast.Constant(int(number))
+
+
+_TAKES_PART = {"islice", "fetchmany", "most_common", "nlargest", "nsmallest", "shorten"}
+_KEYWORDS = {"maxlen", "limit", "most", "maxsplit"}
+_MAXIMUM = re.compile(r"max|limit|most|count|number|size|length")
+
+
+def _find_names(ends: Iterator[ast.expr]) -> Iterator[ast.Name]:
+    for end in ends:
+        yield from (part for part in ast.walk(end) if isinstance(part, ast.Name))
+
+
+def _name_of(function: ast.expr) -> str:
+    return (
+        function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
+    )
+
+
+def _without_messages(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield a node and all nodes below it, except in messages."""
     if isinstance(node, ast.Raise | ast.JoinedStr) or (isinstance(node, ast.Call) and _is_message(node.func)):
         return
-    if isinstance(node, ast.Slice) and node.lower is None and node.step is None:
-        number = _number(node.upper)
-        if isinstance(number, int) and number >= MIN_SLICE:
-            yield number
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "islice":
-        ends = [end for end in map(_number, node.args[1:]) if end is not None]
-        yield from (int(end) for end in ends if end >= MIN_SLICE)
+    yield node
     for child in ast.iter_child_nodes(node):
-        yield from _find_slices(child)
+        yield from _without_messages(child)
 
 
 def _is_message(function: ast.expr) -> bool:
@@ -85,6 +140,19 @@ def _is_message(function: ast.expr) -> bool:
 
 def _number(value: ast.expr | None) -> float | None:
     """Return the number that an expression of literals has, or None."""
+    if (
+        isinstance(value, ast.Call)
+        and isinstance(value.func, ast.Name)
+        and value.func.id in {"int", "min", "max", "pow"}
+    ):
+        numbers = [number for number in map(_number, value.args) if number is not None]
+        return max(numbers, default=None) if len(numbers) == len(value.args) else None
+    if (
+        isinstance(value, ast.UnaryOp)
+        and isinstance(value.op, ast.USub)
+        and (number := _number(value.operand)) is not None
+    ):
+        return -number
     if isinstance(value, ast.Constant):
         return value.value if isinstance(value.value, int | float) and not isinstance(value.value, bool) else None
     if isinstance(value, ast.BinOp) and _number(value.left) is not None and _number(value.right) is not None:
