@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -119,6 +121,11 @@ def test_each_change_is_told_once_however_often_and_wherever_runs_were_cut(
     write(site, "second")
     time.sleep(1.1)  # the addresses are due again
     reported.cut(collection, "before", "SIGINT")
+    with closing(sqlite3.connect(tmp_path / "ledger.sqlite")) as ledger:
+        sql = "SELECT comment FROM task_end WHERE comment LIKE ? ORDER BY seq DESC LIMIT 1"
+        (note,) = ledger.execute(sql, (f"{collection}: % kept and not read yet%",)).fetchone()
+    count = {"pages": 5, "events": 4}[collection]
+    assert note == f"{collection}: {count} answers kept and not read yet: the next run reads them"
     reported.run(first={"pages": "summarise", "events": "read"}[collection], names=collection)
     reported.run()
     both = expected(site, "new") | expected(site, "changed")

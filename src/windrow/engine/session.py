@@ -58,6 +58,7 @@ from windrow.engine.run import (
     closing_all,
 )
 from windrow.engine.runtime import signals_to, warm_up
+from windrow.engine.steps.due import due_attempts
 from windrow.engine.steps.pool import Pool
 from windrow.engine.steps.sandbox import linked_files
 from windrow.engine.steps.settling import settle_step
@@ -251,6 +252,8 @@ class Session:
             if phases is None or step.phase in phases:
                 WORK[type(step)](run, step)
                 run.tick()
+        if self.stops and run.harvest.version_store is not None:
+            _note_unread(run, run.harvest.version_store.checkpoint())
 
     def _fetch(self, run: HarvestRun) -> None:
         if run.harvest.again and not isinstance(run.collection.discovery, Listing):
@@ -324,6 +327,14 @@ class Session:
 
         with signals_to(count_stop):
             yield
+
+
+def _note_unread(run: HarvestRun, checkpoint: int) -> None:
+    """Record how many requests were made whose answers the stopped run does not read."""
+    count, name = sum(1 for _ in due_attempts(run.ledger, run.collection, checkpoint)), run.collection.name
+    if count:
+        message = f"{name}: {counted(count, 'answer')} kept and not read yet: the next run reads them"
+        run.close_task(run.open_task(phase=1), message)  # a task of the step's own phase says that the session read
 
 
 def _remove_left_replays(folders: Mapping[Path, Sequence[str]]) -> Iterator[str]:
