@@ -70,7 +70,7 @@ for _line in _LABELS.strip().splitlines():
     _NAME_BY_LABEL.update(dict.fromkeys(_labels.split(), _name))
 
 _BYTE_ORDER_MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16be"), (b"\xff\xfe", "utf-16le"))
-_UTF_16_START = re.compile(rb"(?:[\t\n\r ]\0)*+<\0[!?A-Za-z]\0|(?:\0[\t\n\r ])*+\0<\0[!?A-Za-z]")
+_UTF_16_START = re.compile(rb"(?>(?:[\t\n\r ]\0)*)<\0[!?A-Za-z]\0|(?>(?:\0[\t\n\r ])*)\0<\0[!?A-Za-z]")
 """Matches the first tag of a page in UTF-16 without a byte order mark; as ASCII it would be no tag."""
 _PRESCAN_BYTES = 1024
 _LATE_PRESCAN_BYTES = 256 * 1024  # searched for a `meta` if the page is not UTF-8

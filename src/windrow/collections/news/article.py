@@ -119,7 +119,7 @@ def article_observation(article: FoundArticle, zone: str, seen: datetime | None)
     time = read_page_time(article.date) if article.date else None
     symbols = "".join(character for character in title if category(character).startswith("S"))  # such as +, $ and emoji
     identity = " ".join([*_words(title), symbols, time.date().isoformat() if time else ""])
-    shared_alias = f"{canonical_alias} {hash64(identity):x}"
+    shared_aliases = (f"{canonical_alias} {hash64(identity):x}",)
     aliases: tuple[str, ...] = (own_alias,)
     if time and word_count >= _MIN_WORDS_OF_COPY and not article.lasting_name:  # it may move to another address
         aliases += (f"{standard.site(article.url)} {hash64(f'{identity} {text}'):x}",)
@@ -132,13 +132,10 @@ def article_observation(article: FoundArticle, zone: str, seen: datetime | None)
         aside["canonical"] = canonical_alias
     if article.modified:
         aside["modified"] = article.modified
-    names = (article.lasting_name,) if article.lasting_name else ()
-    own_keywords = article.own_keywords
     return Observation(
-        article.url, observed, f"{title}\n{text}", url=article.url, aside=aside, names=names,
-        aliases=(*aliases, shared_alias), shared_aliases=(shared_alias,),
-        own_lists={} if own_keywords is None else {"keywords": tuple(unique_texts(own_keywords))},
-        moved_from=moved_from,
+        article.url, observed, f"{title}\n{text}", url=article.url, aside=aside, aliases=aliases + shared_aliases,
+        names=tuple(filter(None, [article.lasting_name])), shared_aliases=shared_aliases, moved_from=moved_from,
+        own_lists={} if article.own_keywords is None else {"keywords": tuple(unique_texts(article.own_keywords))},
     )  # fmt: skip
 
 

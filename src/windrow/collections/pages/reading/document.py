@@ -237,7 +237,9 @@ class PageDocument:
 UNREAD_JSON_LD = "unread_json_ld"
 """The kind of a finding that scripts beside the text cannot be read. It is no reason against the document."""
 
-_FRAME_TAG = re.compile(r"""<(/?)(frameset|noframes|frame)(?=[\s/>])((?:"[^"]*+"|'[^']*+'|[^>])*+)>""", re.IGNORECASE)
+_FRAME_TAG = re.compile(
+    r"""<(/?)(frameset|noframes|frame)(?=[\s/>])((?>(?:"[^"]*+"|'[^']*+'|[^>])*))>""", re.IGNORECASE
+)
 _FRAME_ADDRESS = re.compile(r"""\ssrc\s*=\s*("[^"]*"|'[^']*'|[^\s>]+)""", re.IGNORECASE)
 _FRAME_TITLE = re.compile(r"""\s(?:title|name)\s*=\s*("[^"]*"|'[^']*'|[^\s>]+)""", re.IGNORECASE)
 
