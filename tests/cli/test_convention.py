@@ -103,7 +103,7 @@ FORWARDED = {
     "src/windrow/cli/command.py kind",
     "src/windrow/cli/why.py *message[:2]",
     "src/windrow/web/application.py *message[:2]",  # the same messages
-    "src/windrow/adapters/records.py *wait[1:]",  # what `WaitLine` names
+    "src/windrow/adapters/record_story.py *wait[1:]",  # what `WaitLine` names
 }
 """Messages whose type is a variable where they are made; each of these was checked by hand."""
 

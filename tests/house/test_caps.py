@@ -34,7 +34,7 @@ NO_CAPS = {
     "lists shown to people, who can ask for all of it": (
         "*SHOWN*", "*LISTED*", "*NAMED*", "*PREVIEWED", "app/story:*", "*SESSION_CHANGES",
         "adapters/record_changes:*", "*checks:[[]:50]", "*history:MAX_NAMED*", "*LINKS_READ", "*LINK_TEXTS",
-        "*COMPARED_VERSIONS", "*COMPARED_LINES", "*COMPARED_WORDS", "*FAILED_CAPTURES", "*LOGGED_REQUESTS", "*_MAX_HISTORY",
+        "*COMPARED_VERSIONS", "*COMPARED_LINES", "*COMPARED_PAIRS", "*COMPARED_WORDS", "*FAILED_CAPTURES", "*LOGGED_REQUESTS", "*_MAX_HISTORY",
         "*CHANGED_CHARACTERS", "*api:MAX_EVENTS", "*MAX_FEED_ARTICLES", "*DOCUMENTS_EXAMINED", "*_CHAIN",
         "*kinds_named*", "*RESULTS_PER_HOST", "*TEXTS_READ", "*MAX_BLOCKS", "*MAX_MATCHES", "*COMPLETIONS", "*index_lines:_MAX_LINES",
         "*likeness:*", "query/spelling:*", "query/word_forms:*", "*rules:MAX_RULES", "*record_changes:*", "*KINDS_NAMED", "*RECENT_SITEMAPS", "*DESCRIPTION_LENGTH",

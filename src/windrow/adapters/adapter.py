@@ -215,7 +215,7 @@ class Window(NamedTuple):
     A session may also write what an earlier session received but did not write because it was stopped. If `since` is
     given, changes that listings and responses from this time on show are listed too. If `lines` is true, the changed
     lines of each changed text are included. Of all these, only those with a `fact` in `shown_by` (first, last), and
-    those before `until`, are listed.
+    those before `until`, are listed. Changes of another source than `source` (empty: any) may be left out.
     """
 
     since: datetime | None = None
@@ -223,6 +223,7 @@ class Window(NamedTuple):
     lines: bool = False
     shown_by: tuple[int, int] = ALL_FACTS
     until: datetime | None = None
+    source: str = ""
 
 
 class Adapter(Protocol):

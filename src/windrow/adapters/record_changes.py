@@ -52,6 +52,8 @@ def changes(
         return max(attempts[0].opened, attempts[0].attempt.started) if attempts else None
 
     for previous, version in store.written_versions(window.facts or ALL_FACTS, window.shown_by):
+        if window.source not in {"", version.source}:
+            continue
         at = attempt_time(version.attempt) or version.at
         if window.until is not None and at >= window.until:
             continue

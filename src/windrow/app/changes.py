@@ -66,7 +66,7 @@ def changes(
     read, raise StoreError or, if `unreadable` is given, add to it the name of the collection and why.
     """
     for reader in _readers(workspace, ledger, source, skip_broken=skip_broken):
-        for change in reader.read(window, unreadable):
+        for change in reader.read(window._replace(source=source), unreadable):
             if (not source or change.source == source) and (not kind or change.kind == kind):
                 yield change
 
@@ -101,7 +101,7 @@ def newest_changes(
     window = since_window(ledger, since)
     if window is None:
         return
-    window = window._replace(until=until, shown_by=(0, upto))
+    window = window._replace(until=until, shown_by=(0, upto), source=source)
     streams = [
         reader.read_backwards(window, unreadable)
         for reader in _readers(workspace, ledger, source, skip_broken=False)

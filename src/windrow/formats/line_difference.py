@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
@@ -10,6 +12,12 @@ from windrow.model import DiffLine
 
 MAX_COMPARED_LINES = 4_000
 """The maximum number of lines of a changed part that are compared; in a longer part, all lines count as changed."""
+
+MAX_COMPARED_PAIRS = 2_000
+"""The maximum number of lines, and of pairs of equal lines, of a part that is compared in every way.
+
+The time grows with the product of both. A larger part is divided at the lines that it has once in each text.
+"""
 
 
 class LineDifference(NamedTuple):
@@ -42,13 +50,60 @@ def _diff_lines(old: Sequence[str], new: Sequence[str]) -> Iterator[DiffLine]:
         yield from (DiffLine("-", text) for text in removed)
         yield from (DiffLine("+", text) for text in added)
     else:
-        for operation, old_start, old_end, new_start, new_end in SequenceMatcher(None, removed, added).get_opcodes():
-            if operation == "equal":
-                yield from (DiffLine(" ", text) for text in added[new_start:new_end])
-            else:
-                yield from (DiffLine("-", text) for text in removed[old_start:old_end])
-                yield from (DiffLine("+", text) for text in added[new_start:new_end])
+        anchors = [] if _count_pairs(removed, added) <= MAX_COMPARED_PAIRS else _find_anchors(removed, added)
+        old_start = new_start = 0
+        for old_index, new_index in anchors:
+            yield from _diff_part(removed[old_start:old_index], added[new_start:new_index])
+            yield DiffLine(" ", added[new_index])
+            old_start, new_start = old_index + 1, new_index + 1
+        yield from _diff_part(removed[old_start:], added[new_start:])
     yield from (DiffLine(" ", text) for text in new[len(new) - tail_count :])
+
+
+def _diff_part(removed: Sequence[str], added: Sequence[str]) -> Iterator[DiffLine]:
+    """Yield the lines of a part as `_diff_lines` does; if the part is too large, all its lines count as changed."""
+    if _count_pairs(removed, added) > MAX_COMPARED_PAIRS:
+        yield from (DiffLine("-", text) for text in removed)
+        yield from (DiffLine("+", text) for text in added)
+        return
+    for operation, old_start, old_end, new_start, new_end in SequenceMatcher(None, removed, added).get_opcodes():
+        if operation == "equal":
+            yield from (DiffLine(" ", text) for text in added[new_start:new_end])
+        else:
+            yield from (DiffLine("-", text) for text in removed[old_start:old_end])
+            yield from (DiffLine("+", text) for text in added[new_start:new_end])
+
+
+def _count_pairs(removed: Sequence[str], added: Sequence[str]) -> int:
+    """Return the number of lines of two texts that some line of the other equals, and of all pairs of equal lines."""
+    counts = Counter(added)
+    pairs = [counts[text] for text in removed if text in counts]
+    return len(pairs) + sum(pairs)
+
+
+def _find_anchors(removed: Sequence[str], added: Sequence[str]) -> list[tuple[int, int]]:
+    """Return the most pairs (index in `removed`, index in `added`) of lines that are once in each, in order in both."""
+    removed_counts, added_counts = Counter(removed), Counter(added)
+    added_index = {text: index for index, text in enumerate(added) if added_counts[text] == 1}
+    pairs = [
+        (index, added_index[text])
+        for index, text in enumerate(removed)
+        if removed_counts[text] == 1 and text in added_index
+    ]
+    ends: list[int] = []  # the lowest last index in `added` of a chain, by the length of the chain
+    last_pairs: list[int] = []  # the number of the pair with this index
+    previous: list[int] = []
+    for number, (_, new_index) in enumerate(pairs):
+        length = bisect_left(ends, new_index)
+        previous.append(last_pairs[length - 1] if length else -1)
+        ends[length : length + 1] = [new_index]
+        last_pairs[length : length + 1] = [number]
+    chain: list[tuple[int, int]] = []
+    number = last_pairs[-1] if last_pairs else -1
+    while number >= 0:
+        chain.append(pairs[number])
+        number = previous[number]
+    return chain[::-1]
 
 
 def _count_equal_lines(left: Sequence[str], right: Sequence[str]) -> int:

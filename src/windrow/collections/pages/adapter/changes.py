@@ -193,13 +193,14 @@ def changes(workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[So
         reader = VersionReader(summary)
         period, sessions = _limits_of(window)
         for timeline in read_timelines(summary, period=period, sessions=sessions, shown_by=window.shown_by):
-            for change in find_page_changes(timeline):
+            source = sources.of_page(timeline.url)
+            for change in find_page_changes(timeline) if window.source in {"", source} else ():
                 version = change.after or change.before
                 assert version is not None
                 description, lines = _describe_change(reader, change)
                 yield SourceChange(
                     datetime.fromtimestamp(change.changed_at, UTC),
-                    sources.of_page(timeline.url),
+                    source,
                     COLLECTION,
                     change.kind,
                     timeline.url,
