@@ -177,6 +177,30 @@ def test_documents_none_of_which_is_usable_are_a_failure_of_their_source(shop, c
         assert f"none of the documents read in this run was usable: {counted}" in comment
 
 
+def test_a_source_of_whose_documents_none_can_be_fetched_has_failed_until_one_is(shop):
+    sizes = {f"d{number}": 5_000 for number in range(3)}
+
+    def answer(asked):
+        name = asked.path.strip("/")
+        return (200, b"t" * sizes[name], {}) if name else (200, "\n".join(sizes).encode(), {})
+
+    declared = collection(read_document, follow=follow_documents)
+    made = shop(answer, declared, section="[limits]\ntransfer_size = '1 KiB'")
+    exit_code, comments = run(made)
+    assert exit_code == 3
+    assert any("none of the documents read in this run was usable: too_large 3" in comment for comment in comments)
+    exit_code, comments = run(made)
+    assert exit_code == 3, "nothing of it is due, or only its list"
+    assert any("could ever be fetched: 3 failed" in comment for comment in comments)
+    sizes["d1"] = 500
+    ledger = made.ledger()
+    with ledger.writing() as writer:
+        writer.addresses.set_due("workshop", [hash64(f"{made.api.url}{name}") for name in sizes], 1)
+    ledger.close()
+    assert run(made) == (0, [])
+    assert run(made) == (0, [])
+
+
 def begin_valid(source, learned):
     """Return a request that is not valid for the source `texts1`, and fail for `texts2`."""
     url = {"texts2": {}}.get(source.name, {"url": ""})["url"]

@@ -34,6 +34,12 @@ NOT_REQUESTED = frozenset(
 )  # fmt: skip
 """Reasons for which an address is not requested. All other reasons mean that an attempt failed."""
 
+MIN_UNUSABLE = 3
+"""The minimum number of unusable documents for a source to have failed, if no document was usable.
+
+In a crawl by links, a source with fewer pages, such as one whose links only a script makes, fails with each of them.
+"""
+
 GONE = frozenset({404, 410})
 """HTTP statuses that mean that an address has no content any more."""
 

@@ -15,6 +15,12 @@ SELECT attempt, requests, offers, fresh, reason, ending, findings, seconds FROM 
 WHERE collection = :collection AND source = :source
 ORDER BY attempt DESC LIMIT :limit;
 
+-- def has_document(collection: str, source: str) -> bool
+-- Return whether a source ever returned a document that leads nowhere, and so is no list.
+SELECT EXISTS (SELECT 1 FROM followed f CROSS JOIN attempt v ON v.seq = f.attempt AND v.reason IS NULL AND v.status < 400
+    CROSS JOIN address a ON a.digest = v.address AND a.host = v.host AND a.url NOT LIKE '%/robots.txt'
+    WHERE f.collection = :collection AND f.source = :source AND f.requests = 0 AND f.offers = 0 AND f.reason IS NULL);
+
 -- def count_unused_before(attempt: int) -> int
 -- Count the answers in a row, before an attempt at the same address, that were followed and not used.
 SELECT count(*) FROM attempt v JOIN attempt b ON b.address = v.address AND b.host = v.host AND b.seq < v.seq

@@ -15,6 +15,7 @@ from windrow.engine.fetchers.message import AttemptEnded
 from windrow.engine.requests.following import FollowOutcome
 from windrow.engine.requests.list_yield import MAX_SHARE_OF_USUAL, PAGES, compared_since, describe_drift, describe_fall
 from windrow.engine.run import HarvestRun
+from windrow.engine.source_counts import MIN_UNUSABLE
 from windrow.formats.text import join_counts
 from windrow.model import ArchivePlace, Attempt, KeptResponse, Source
 from windrow.reasons import Reason, reason_of_status
@@ -213,6 +214,13 @@ def _check_faults(run: HarvestRun, crawl: Crawl, tally: SourceTally) -> None:
         tally.is_failed = True
         more = f"and {tally.more_faults:,} more like these" if tally.more_faults else ""
         tally.problem = "; ".join(filter(None, [*tally.faults, more, tally.problem]))
+    elif crawl.by_request and not run.ledger.requests.has_document(run.collection.name, tally.source.name):
+        # Its lists are answered, but what they name is not: a later run may request nothing of it.
+        failing = sum(host.failing for host in run.ledger.addresses.host_states(tally.source.name, "", 0))
+        if failing >= MIN_UNUSABLE:
+            tally.is_failed = True
+            named = f"none of its documents could ever be fetched: {failing:,} failed at the last request"
+            tally.problem = "; ".join(filter(None, [named, tally.problem]))
 
 
 def _check_fall(run: HarvestRun, crawl: Crawl, tally: SourceTally) -> None:

@@ -36,14 +36,16 @@ class SettledAttempt(NamedTuple):
     def judge_use(self, *, has_records: bool) -> tuple[bool, Reason | None]:
         """Return whether the result is usable, and a reason if it is not usable but should be.
 
-        A failed reading and None are not usable. If the step makes records (`has_records`), a result that is empty or
-        has only Skips is not usable either; the reason is the first of the Skips' reasons that is not in BY_RULE. If it
-        does not, a document without text, a file without a reader and another page in its place are not usable, and a
-        page that has not changed is.
+        A failed reading and None are not usable. If the step makes records (`has_records`), the reason of None is why
+        the request failed, and a result that is empty or has only Skips is not usable either; its reason is the first
+        of the Skips' reasons that is not in BY_RULE. If it does not, a document without text, a file without a reader
+        and another page in its place are not usable, and a page that has not changed is.
         """
         if self.result is None or isinstance(self.result, Reading):
-            is_unchanged = not has_records and self.result is None and _has_not_changed(self.recorded.attempt)
-            return is_unchanged, self.result.reason if self.result else None
+            attempt = self.recorded.attempt
+            is_unchanged = not has_records and self.result is None and _has_not_changed(attempt)
+            failure = attempt.reason if has_records and (attempt.status is not None or attempt.seconds) else None
+            return is_unchanged, self.result.reason if self.result else failure
         if not has_records:
             reason = getattr(self.result, "reason", "")
             is_usable = reason not in _WITHOUT_DOCUMENT and reason != Reason.UNSUPPORTED

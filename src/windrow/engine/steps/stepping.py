@@ -18,6 +18,7 @@ from windrow.engine.crawl.left_out import LeftOutCounter
 from windrow.engine.fetchers.message import Job
 from windrow.engine.run import Derived, HarvestRun
 from windrow.engine.runtime import rare_gc
+from windrow.engine.source_counts import MIN_UNUSABLE
 from windrow.engine.steps.due import Due, due
 from windrow.engine.steps.loading import MAX_BATCH_DOCUMENTS, MAX_BATCH_ROWS, gather_batches, write_to_store
 from windrow.engine.steps.unread import is_due
@@ -26,12 +27,6 @@ from windrow.formats.text import join_counts
 from windrow.ledger import LedgerWriter
 from windrow.model import ArchivePlace, Item, Member, Reading, Status
 from windrow.reasons import BY_RULE, OWN_FAULTS, Reason
-
-MIN_UNUSABLE = 3
-"""The minimum number of unusable documents for a source to have failed, if no document was usable.
-
-In a crawl by links, a source with fewer pages, such as one whose links only a script makes, fails with each of them.
-"""
 
 
 @dataclass(slots=True)

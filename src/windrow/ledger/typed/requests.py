@@ -105,6 +105,10 @@ class TypedRequests(LedgerQueries):
         """Return the results of following the last answers of a source, the latest first."""
         return self._database.rows(_make_followed, "requests.latest", collection, source, limit)
 
+    def has_document(self, collection: str, source: str) -> bool:
+        """Return whether a source ever returned a document that leads nowhere, and so is no list."""
+        return bool(self._database.value("requests.has_document", collection, source))
+
     def count_unused_before(self, attempt: int) -> int:
         """Count the answers in a row, before an attempt at the same address, that were followed and not used."""
         value: int = self._database.value("requests.count_unused_before", attempt)
