@@ -2,14 +2,21 @@
 
 import os
 from contextlib import closing
+from pathlib import Path
 from threading import Thread
+from types import SimpleNamespace
+
+import pytest
 
 from tests.captures.quotes import ADAPTER, load_workspace
 from tests.captures.test_foreign import ForeignWarc, configure, quotes_page
 from tests.sessions import session_settings
 from windrow.app.workspace import Windrow
+from windrow.engine.captures.piped_indexes import store_piped
 from windrow.engine.session import Session
+from windrow.errors import DiskFull
 from windrow.ledger import Ledger
+from windrow.model import Limits
 
 
 def test_an_index_from_a_pipe_is_read_by_the_sources_of_its_run_only(tmp_path):
@@ -54,3 +61,16 @@ def test_an_index_from_a_pipe_is_read_by_sources_of_two_collections(tmp_path):
     os.close(reading_end)
     indexes = (workspace.config.archive.folder / "indexes").glob("*/*.cdx")
     assert sorted(index.parent.name for index in indexes) == ["library", "press"]
+
+
+def test_a_pipe_without_an_end_leaves_free_what_must_stay_free_and_is_ended_when_the_run_stops(tmp_path):
+    reading_end, writing_end = os.pipe()
+    os.write(writing_end, b" CDX N b a m s k r M S V g\n")
+    run = SimpleNamespace(archive=tmp_path, tick=lambda: None, stopping=lambda: 0, limits=Limits(free_space=2**62))
+    with pytest.raises(DiskFull, match="must stay free"):
+        store_piped(run, Path(f"/dev/fd/{reading_end}"), ["press"])
+    run.stopping = lambda: 1  # while the pipe is silent, but open
+    assert "pipe it again" in store_piped(run, Path(f"/dev/fd/{reading_end}"), ["press"])
+    os.close(reading_end)
+    os.close(writing_end)
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]

@@ -6,8 +6,11 @@ import asyncio
 import gzip
 import io
 import os
+import re
 import time
+import zlib
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -20,8 +23,8 @@ from tests.waiting import PATIENCE
 from windrow.contract.discoveries import inputs
 from windrow.engine.captures import remote_records
 from windrow.engine.captures.remote_records import MAX_FAILURES, GrowingRecord, RemoteRecords
-from windrow.errors import ConfigError, TerminalFailure
-from windrow.model import CdxLine, Reading, Secret, Site, Source
+from windrow.errors import ConfigError, DiskFull, TerminalFailure
+from windrow.model import CdxLine, Limits, Reading, Secret, Site, Source
 from windrow.reasons import Reason
 
 NAME = "item-1/a b+c=d.warc.gz"
@@ -38,8 +41,8 @@ def fetch_records(
     """Return the bytes of each record, or the reason why it was not fetched."""
     options = {"warc_allow_private": True, **options, "warc_urls": at}
     source = Source("library", "any", Site("", agent="windrow"), options=options)
-    with RemoteRecords(inputs(source).remote, tmp_path) as records:
-        outcomes = records.fetch(lines, largest, lambda: None, bool)
+    with RemoteRecords(inputs(source).remote, tmp_path, Limits(transfer_size=largest)) as records:
+        outcomes = records.fetch(lines, lambda: None, bool)
         contents = [outcome.reason if isinstance(outcome, Reading) else outcome.read_bytes() for outcome in outcomes]
     assert not list(tmp_path.rglob("*")), "nothing is left where records were fetched to"
     return contents
@@ -96,12 +99,12 @@ def test_a_record_of_unknown_length_ends_wherever_its_bytes_are_parted():
     for content in (gzip.compress(b"small"), warc_record(b"one")):
         for size in (1, 2, 3, 7, 1000):
             file = io.BytesIO()
-            record = GrowingRecord(file, "x")
+            record = GrowingRecord(file.write, "x")
             for start in range(0, len(content) + 9, size):
                 record.write((content + b"behind it")[start : start + size])
             assert (file.getvalue(), record.has_ended) == (content, True)
     with pytest.raises(TerminalFailure, match="the gzip member is broken"):
-        GrowingRecord(io.BytesIO(), "x").write(b"\x1f\x8b" + bytes(99))
+        GrowingRecord(io.BytesIO().write, "x").write(b"\x1f\x8b" + bytes(99))
 
 
 def test_a_secret_is_read_from_its_place_and_sent_over_https_only(drop, tmp_path, monkeypatch):
@@ -236,8 +239,8 @@ def test_what_waits_for_servers_is_ended_when_the_run_is_to_stop(tmp_path):
     began = time.monotonic()
     with served(silent, ("127.0.0.1",)) as port:
         source.options["warc_urls"] = [f"http://127.0.0.1:{port}/"]
-        with RemoteRecords(inputs(source).remote, tmp_path) as records, pytest.raises(Stop):
-            records.fetch(LINES[:3], 10**6, tick, bool)
+        with RemoteRecords(inputs(source).remote, tmp_path, Limits()) as records, pytest.raises(Stop):
+            records.fetch(LINES[:3], tick, bool)
     assert time.monotonic() - began < PATIENCE
 
 
@@ -257,14 +260,55 @@ def test_a_server_that_sends_a_byte_at_a_time_is_given_up_and_so_is_the_rest_whe
     with served(drip, ("127.0.0.1",)) as port:
         options = {"warc_allow_private": True, "warc_urls": [f"http://127.0.0.1:{port}/"], "timeout": 1}
         remote = inputs(Source("library", "any", Site(""), options=options)).remote
-        with RemoteRecords(remote, tmp_path) as records:
-            outcomes = records.fetch([line(100, 100)] * 9, 10**6, lambda: None, lambda: True)
+        with RemoteRecords(remote, tmp_path, Limits()) as records:
+            outcomes = records.fetch([line(100, 100)] * 9, lambda: None, lambda: True)
             assert outcomes == [None] * 9
             assert 1 <= requests <= remote_records.PARALLEL_RECORDS, "the ninth is not requested, and none is again"
             monkeypatch.setattr(remote_records, "MAX_ATTEMPTS", 1)
-            (reading,) = records.fetch([line(100, 100)], 10**6, lambda: None, bool)
+            (reading,) = records.fetch([line(100, 100)], lambda: None, bool)
     assert reading.reason is Reason.TIMEOUT
     assert "received less than 1000 bytes a second in 1 seconds" in reading.findings[0].message
+
+
+@pytest.fixture
+def endless_server():
+    """A server that sends each part of an endless gzip member, quickly."""
+    packer = zlib.compressobj(0, wbits=31)
+    member = packer.compress(bytes(2**20)) + packer.flush(zlib.Z_FULL_FLUSH)
+    more = packer.compress(bytes(2**20)) + packer.flush(zlib.Z_FULL_FLUSH)
+
+    async def send(reader, writer):
+        with suppress(ConnectionError):
+            while head := await reader.readuntil(b"\r\n\r\n"):
+                first, last = map(int, re.search(rb"bytes=(\d+)-(\d+)", head).groups())
+                fields = f"Content-Range: bytes {first}-{last}/*\r\n"
+                writer.write(HEAD.format("206 P", last + 1 - first, fields).encode())
+                while first <= last:
+                    block = member[first:] if first < len(member) else more[(first - len(member)) % len(more) :]
+                    writer.write(block[: last + 1 - first])
+                    first += len(block)
+                    await writer.drain()
+
+    with served(send, ("127.0.0.1",)) as port:
+        options = {"warc_allow_private": True, "warc_urls": [f"http://127.0.0.1:{port}/"]}
+        yield inputs(Source("library", "any", Site(""), options=options)).remote
+
+
+def test_a_record_without_an_end_leaves_free_what_must_stay_free(endless_server, tmp_path):
+    """Only the record's maximum size, 64 GiB for each of 8 records, ended such transfers."""
+    disk = os.statvfs(tmp_path)
+    limits = Limits(free_space=disk.f_bavail * disk.f_frsize - 4 * 2**20)
+    with RemoteRecords(endless_server, tmp_path, limits) as records:
+        with pytest.raises(DiskFull, match="must stay free"):
+            records.fetch([line(0, None)] * 2, lambda: None, bool)
+        assert sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file()) < 64 * 2**20
+    assert not list(tmp_path.rglob("*"))
+
+
+def test_transfers_that_go_on_after_the_run_is_told_to_stop_are_ended(endless_server, tmp_path, monkeypatch):
+    monkeypatch.setattr(remote_records, "MAX_SECONDS_AFTER_STOP", 0.1)
+    with RemoteRecords(endless_server, tmp_path, Limits()) as records:
+        assert records.fetch([line(0, None)], lambda: None, lambda: True) == [None]
 
 
 def test_records_that_are_not_requested_since_the_run_stops_are_fetched_by_the_next(tmp_path, monkeypatch):

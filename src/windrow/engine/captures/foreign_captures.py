@@ -95,9 +95,9 @@ class ForeignCapturing:
         for folder in sorted({path.parent for path in indexes}):
             self._warc_names.add(files_below(folder, WARC_SUFFIXES, lambda _: None))  # missing files are reported
         self._warc_names.add(files)
-        with (
-            RemoteRecords(inputs.remote, self._run.settings.archive) if inputs.remote else nullcontext() as self._remote
-        ):
+        settings = self._run.settings
+        remote = RemoteRecords(inputs.remote, settings.archive, settings.limits) if inputs.remote else nullcontext()
+        with remote as self._remote:
             self._retry_failed()
             for path in indexes:
                 if not self._capture_ledger.must_stop():
@@ -131,15 +131,15 @@ class ForeignCapturing:
         Those of earlier runs are returned, too.
         """
         run = self._run
-        archive, stored_pipes = run.settings.archive, run.session_requests.stored_pipes
+        stored_pipes = run.session_requests.stored_pipes
         spellings = {path.resolve(): path for path in pipes}
         for pipe in spellings.keys() - stored_pipes:  # each can be read only once
             stored_pipes.add(pipe)
             readers = run.harvest.pipe_readers.get(pipe, [self._source.name])
             # /dev/fd/3 can be opened, but not its real path, such as /proc/8/fd/pipe:[9]
-            if not store_piped(spellings[pipe], archive, readers, run.tick):
-                self._tally.errors.append(f"nothing was piped into {spellings[pipe]}; its command may have failed")
-        return sorted(piped_folder(archive, self._source.name).glob("*.cdx"))
+            if problem := store_piped(run, spellings[pipe], readers):
+                self._tally.errors.append(f"{spellings[pipe]}: {problem}")
+        return sorted(piped_folder(run.archive, self._source.name).glob("*.cdx"))
 
     def _index_row(self, path: Path) -> IndexRow:
         return self._capture_ledger.index_row(self._source, str(path), identify_file(path))
@@ -292,7 +292,7 @@ class ForeignCapturing:
                 writer.captures.end_retries(failure.attempt for failure in failures)
 
     def _copy_records(self, index: IndexRow, wanted: Iterable[WantedRecord]) -> bool:
-        """Copy records into the archive. Return False if some were not requested because the run is stopped."""
+        """Copy records into the archive. Return False if some were not fetched because the run is stopped."""
         name, ledger = self._run.collection.name, self._run.ledger
         wanted = [*wanted]
         collected: list[CollectedCapture] = []
@@ -376,14 +376,13 @@ class ForeignCapturing:
     def _fetch_records(self, records: Sequence[WantedRecord]) -> dict[WantedRecord, Any]:
         """Fetch records from remote folders, and set their source paths. Return a failed reading for each failure.
 
-        The result for a record that was not requested, because the run is stopped, is None.
+        The result for a record that was not fetched, because the run is stopped, is None.
         """
         failures: dict[WantedRecord, Any] = {}
         records = [record for record in records if record.warc_path is None]
         if self._remote is None or not records:
             return failures
-        largest = self._run.settings.limits.transfer_size
-        outcomes = self._remote.fetch([record.line for record in records], largest, self._run.tick, self._run.stopping)
+        outcomes = self._remote.fetch([record.line for record in records], self._run.tick, self._run.stopping)
         for record, outcome in zip(records, outcomes, strict=True):
             if isinstance(outcome, Path):
                 record.source_path, record.offset = outcome, 0

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+import select
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from windrow.archive.import_file import sync
+from windrow.archive.import_file import check_free_space, sync
+from windrow.archive.warc_writer import map_write_errors
 from windrow.digest import Hasher
+from windrow.engine.run import HarvestRun
+
+_BLOCK_SIZE = 2**20
+_TICK_MILLISECONDS = 500
 
 
 def piped_folder(archive: Path, source: str) -> Path:
@@ -15,29 +21,49 @@ def piped_folder(archive: Path, source: str) -> Path:
     return archive / "indexes" / source
 
 
-def store_piped(pipe: Path, archive: Path, sources: Sequence[str], tick: Callable[[], object]) -> bool:
+def store_piped(run: HarvestRun, pipe: Path, sources: Sequence[str]) -> str:
     """Copy a pipe, such as /dev/stdin, into an index file of each of the sources that read it.
 
-    Return False, and write no file, if the pipe is empty.
-
-    `tick` is called after each block.
+    Return "", or why no file was written: the pipe is empty, or the run is stopped before the pipe's end. Raises
+    DiskFull, and ArchiveError if the file cannot be written.
     """
-    folder = archive / "indexes"
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = run.archive / "indexes"
     part = folder / ".part"
-    part.unlink(missing_ok=True)  # a link of this name is not followed
-    with pipe.open("rb") as piped, part.open("xb") as target:
-        hasher = Hasher()
-        while block := piped.read(1 << 20):
-            hasher.update(block)
-            target.write(block)
-            tick()
-    sync(part)
-    for source in sources if hasher.size else ():
-        index = piped_folder(archive, source) / f"{hasher.digest().partition(':')[2]}.cdx"
-        index.parent.mkdir(exist_ok=True)
-        if not index.exists():
-            os.link(part, index)
-            sync(index.parent)
-    part.unlink()
-    return hasher.size > 0
+    with map_write_errors(part):
+        folder.mkdir(parents=True, exist_ok=True)
+        part.unlink(missing_ok=True)  # a link of this name is not followed
+        try:
+            with pipe.open("rb", buffering=0) as piped, part.open("xb") as target:
+                hasher = Hasher()
+                for block in _read_pipe(run, piped.fileno()):
+                    if run.stopping():
+                        return (
+                            "the run was stopped before its end, so nothing of it is kept: pipe it again"
+                        )
+                    check_free_space(folder, len(block), run.limits.free_space)
+                    hasher.update(block)
+                    target.write(block)
+            sync(part)
+            for source in sources if hasher.size else ():
+                index = piped_folder(run.archive, source) / f"{hasher.digest().partition(':')[2]}.cdx"
+                index.parent.mkdir(exist_ok=True)
+                if not index.exists():
+                    os.link(part, index)
+                    sync(index.parent)
+        finally:
+            part.unlink(missing_ok=True)
+    return "" if hasher.size else "nothing was piped into it; its command may have failed"
+
+
+def _read_pipe(run: HarvestRun, descriptor: int) -> Iterator[bytes]:
+    """Yield the blocks of a pipe, and an empty one whenever nothing came for a while."""
+    waiting = select.poll()
+    waiting.register(descriptor, select.POLLIN)
+    while True:
+        run.tick()
+        if not waiting.poll(_TICK_MILLISECONDS):
+            yield b""
+        elif block := os.read(descriptor, _BLOCK_SIZE):
+            yield block
+        else:
+            return

@@ -9,23 +9,28 @@ row, the run makes no further requests for the source.
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 import shutil
+import time
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from io import FileIO
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, Self
+from typing import NamedTuple, Self
 from urllib.parse import quote
 
+from windrow.archive.import_file import check_free_space
+from windrow.archive.warc_writer import map_write_errors, write_all
 from windrow.contract import RemoteFolder
-from windrow.errors import TerminalFailure, TransportError, WindrowError
+from windrow.errors import ArchiveError, TerminalFailure, TransportError, WindrowError
 from windrow.fetch.http_files import HttpFiles
 from windrow.fetch.secret import S3Signer, read_secret
 from windrow.fetch.transport import server_path
-from windrow.model import CdxLine, Finding, Reading, Site
+from windrow.model import CdxLine, Finding, Limits, Reading, Site
 from windrow.reasons import Reason
 
 MAX_HEADER_BYTES = 64 * 2**10
@@ -36,18 +41,21 @@ _GZIP_MAGIC = b"\x1f\x8b"
 _CONTENT_LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*(\d{1,18})[ \t]*\r\n", re.IGNORECASE)
 _LINE_ENDS = 4  # the bytes of the two line ends after a header or a record
 
+Write = Callable[[bytes | memoryview], object]
+"""A function that writes the next bytes of a record."""
+
 
 class GrowingRecord:
-    """Finds the end of a record of unknown length while it is received, and writes the record to a file.
+    """Finds the end of a record of unknown length while it is received, and passes on its bytes.
 
     A gzip member ends with its stream. An uncompressed WARC record ends after the bytes that its Content-Length
     announces. Other records are refused, since only an index states the length of an uncompressed ARC record. `seen` is
     the number of bytes received. `has_ended` is true after the last byte of the record.
     """
 
-    def __init__(self, file: BinaryIO, name: str) -> None:
-        """`file` gets the record; `name` is the record's name in error messages."""
-        self._file = file
+    def __init__(self, write: Write, name: str) -> None:
+        """`write` writes the bytes of the record; `name` is the record's name in error messages."""
+        self._write_bytes = write
         self._name = name
         self._inflater: zlib._Decompress | None = None
         self._head = b""
@@ -91,7 +99,7 @@ class GrowingRecord:
         except zlib.error as error:
             raise TerminalFailure(f"{self._name}: the gzip member is broken: {error}", Reason.CORRUPT) from error
         self.has_ended = inflater.eof
-        self._file.write(block[: len(block) - len(inflater.unused_data)])
+        self._write_bytes(block[: len(block) - len(inflater.unused_data)])
 
     def _read_header(self, head: bytes) -> None:
         if not head.startswith(b"WARC/"[: len(head)]):
@@ -111,7 +119,7 @@ class GrowingRecord:
 
     def _write_plain(self, block: bytes | memoryview) -> None:
         assert self._remaining is not None
-        self._file.write(block[: self._remaining])
+        self._write_bytes(block[: self._remaining])
         self._remaining -= min(len(block), self._remaining)
         self.has_ended = self._remaining == 0
 
@@ -137,6 +145,9 @@ Files that are missing or too short do not count.
 FIRST_PART_BYTES, PART_GROWTH = 256 * 2**10, 4
 """The size in bytes of the first part of a record of unknown length, and the factor by which further parts grow."""
 
+MAX_SECONDS_AFTER_STOP = 10.0
+"""The time that transfers may still take once the run is told to stop, in seconds. The next run requests the others."""
+
 _TICK_SECONDS = 0.5
 _MISSING_REASONS = frozenset({Reason.NOT_FOUND, Reason.GONE})
 
@@ -150,18 +161,18 @@ class _ConnectedFolder(NamedTuple):
 
 
 class _RecordRange(NamedTuple):
-    """Where a record is in its file, in bytes. `length` is None if it is not known; `largest` is the maximum length."""
+    """Where a record is in its file, in bytes. `length` is None if it is not known."""
 
     offset: int
     length: int | None
-    largest: int
 
 
 class RemoteRecords:
     """Fetches records of one source from its remote folders. It is a context manager."""
 
-    def __init__(self, folders: Sequence[RemoteFolder], archive: Path) -> None:
+    def __init__(self, folders: Sequence[RemoteFolder], archive: Path, limits: Limits) -> None:
         self._remote_folders = folders
+        self._limits = limits
         self._fetched_folder = archive / ".fetched"
         self._folders: list[_ConnectedFolder] = []
         self._failed = 0
@@ -193,40 +204,40 @@ class RemoteRecords:
             self._fetched_folder.unlink(missing_ok=True)
 
     def fetch(
-        self, lines: Sequence[CdxLine], largest: int, tick: Callable[[], object], stopping: Callable[[], object]
+        self, lines: Sequence[CdxLine], tick: Callable[[], object], stopping: Callable[[], object]
     ) -> list[Path | Reading | None]:
         """Fetch the record of each line into a file. Return the file or a failed reading for each line, in order.
 
-        The next call overwrites the files. `largest` is the maximum number of bytes of a record; `tick` is called about
-        twice a second. Once `stopping` returns true, no further record is requested, or requested again: the result for
-        its line is None.
+        The next call overwrites the files. `tick` is called about twice a second. Once `stopping` returns true, no
+        further record is requested, or requested again, and transfers that take longer than MAX_SECONDS_AFTER_STOP are
+        ended: the result for such a line is None. Raises DiskFull, and ArchiveError if a file cannot be written.
         """
         self._stopped.clear()
-        return self._runner.run(self._fetch(lines, largest, tick, stopping))
+        return self._runner.run(self._fetch(lines, tick, stopping))
 
     async def _fetch(
-        self, lines: Sequence[CdxLine], largest: int, tick: Callable[[], object], stopping: Callable[[], object]
+        self, lines: Sequence[CdxLine], tick: Callable[[], object], stopping: Callable[[], object]
     ) -> list[Path | Reading | None]:
         slots = asyncio.Semaphore(PARALLEL_RECORDS)
-        tasks = [
-            asyncio.create_task(self._fetch_record(line, number, largest, slots)) for number, line in enumerate(lines)
-        ]
-        waiting = {*tasks}
+        tasks = [asyncio.create_task(self._fetch_record(line, number, slots)) for number, line in enumerate(lines)]
+        waiting, end_time = {*tasks}, math.inf
         try:
-            while waiting:
-                _, waiting = await asyncio.wait(waiting, timeout=_TICK_SECONDS)
+            while waiting and time.monotonic() < end_time:
+                done, waiting = await asyncio.wait(waiting, timeout=_TICK_SECONDS, return_when=asyncio.FIRST_EXCEPTION)
+                for task in done:
+                    task.result()  # raises the errors of the disk at once
                 tick()
-                if stopping():
+                if stopping() and not self._stopped.is_set():
                     self._stopped.set()
+                    end_time = time.monotonic() + MAX_SECONDS_AFTER_STOP
         finally:
             for task in waiting:
                 task.cancel()
             await asyncio.gather(*waiting, return_exceptions=True)
-        return [task.result() for task in tasks]
+        return [None if task.cancelled() else task.result() for task in tasks]
 
-    async def _fetch_record(
-        self, line: CdxLine, number: int, largest: int, slots: asyncio.Semaphore
-    ) -> Path | Reading | None:
+    async def _fetch_record(self, line: CdxLine, number: int, slots: asyncio.Semaphore) -> Path | Reading | None:
+        largest = self._limits.transfer_size
         if line.length == 0 or line.offset is None:
             return _failed_reading(Reason.BAD_LINE, "the index line has no offset for the record, or the length 0")
         if line.length is not None and line.length > largest:
@@ -236,7 +247,9 @@ class RemoteRecords:
             if self._stopped.is_set():
                 return None
             try:
-                await self._fetch_from_any(line.warc, _RecordRange(line.offset, line.length, largest), path)
+                await self._fetch_from_any(line.warc, _RecordRange(line.offset, line.length), path)
+            except ArchiveError:  # of the disk, which other records would meet, too
+                raise
             except WindrowError as error:
                 path.unlink(missing_ok=True)
                 if error.retry and self._stopped.is_set():
@@ -264,9 +277,9 @@ class RemoteRecords:
         for attempt in range(MAX_ATTEMPTS):
             if self._failed >= MAX_FAILURES:
                 raise TerminalFailure(f"{site.address()}: {Reason.SITE_GIVEN_UP.meaning}", Reason.SITE_GIVEN_UP)
-            with path.open("wb") as file:
+            with map_write_errors(path), path.open("wb", buffering=0) as file:
                 try:
-                    await _fetch_bytes(folder, url, record_range, file)
+                    await self._fetch_bytes(folder, url, record_range, partial(self._write, file, path))
                 except TransportError as error:
                     self._failed += error.reason not in _MISSING_REASONS and error.reason is not Reason.TRUNCATED
                     wait = error.wait if error.wait is not None else FIRST_WAIT * 2**attempt
@@ -279,6 +292,25 @@ class RemoteRecords:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._stopped.wait(), wait)
 
+    def _write(self, file: FileIO, path: Path, block: bytes | memoryview) -> None:
+        check_free_space(self._fetched_folder, len(block), self._limits.free_space)
+        write_all(file.fileno(), block, path)
+
+    async def _fetch_bytes(self, folder: _ConnectedFolder, url: str, record_range: _RecordRange, write: Write) -> None:
+        get_range, headers, largest = folder.connection.get_range, folder.headers, self._limits.transfer_size
+        if record_range.length is not None:
+            await get_range(url, record_range.offset, record_range.length, write, headers(url))
+            return
+        record, size = GrowingRecord(write, url), FIRST_PART_BYTES
+        while not record.has_ended:
+            offset, count = record_range.offset + record.seen, min(size, largest - record.seen)
+            if count <= 0:
+                raise TerminalFailure(f"{url}: the record has more than {largest} bytes", Reason.TOO_LARGE)
+            received = await get_range(url, offset, count, record.write, headers(url), may_be_short=True)
+            if received < count and not record.has_ended:
+                raise TerminalFailure(f"{url}: the file ends within the record", Reason.TRUNCATED)
+            size *= PART_GROWTH
+
     def _connected_folders(self) -> list[_ConnectedFolder]:
         if not self._folders:
             for folder in self._remote_folders:
@@ -289,25 +321,6 @@ class RemoteRecords:
                     headers = partial(_authorization, read_secret(folder.secret))
                 self._folders.append(_ConnectedFolder(folder.site, HttpFiles(folder.site), headers))
         return self._folders
-
-
-async def _fetch_bytes(folder: _ConnectedFolder, url: str, record_range: _RecordRange, file: BinaryIO) -> None:
-    if record_range.length is not None:
-        await folder.connection.get_range(
-            url, record_range.offset, record_range.length, file.write, folder.headers(url)
-        )
-        return
-    record, size = GrowingRecord(file, url), FIRST_PART_BYTES
-    while not record.has_ended:
-        offset, count = record_range.offset + record.seen, min(size, record_range.largest - record.seen)
-        if count <= 0:
-            raise TerminalFailure(f"{url}: the record has more than {record_range.largest} bytes", Reason.TOO_LARGE)
-        received = await folder.connection.get_range(
-            url, offset, count, record.write, folder.headers(url), may_be_short=True
-        )
-        if received < count and not record.has_ended:
-            raise TerminalFailure(f"{url}: the file ends within the record", Reason.TRUNCATED)
-        size *= PART_GROWTH
 
 
 def _authorization(secret: str, url: str) -> Mapping[str, str]:
