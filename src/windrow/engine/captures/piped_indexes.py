@@ -37,9 +37,7 @@ def store_piped(run: HarvestRun, pipe: Path, sources: Sequence[str]) -> str:
                 hasher = Hasher()
                 for block in _read_pipe(run, piped.fileno()):
                     if run.stopping():
-                        return (
-                            "the run was stopped before its end, so nothing of it is kept: pipe it again"
-                        )
+                        return "the run was stopped before its end, so nothing of it is kept: pipe it again"
                     check_free_space(folder, len(block), run.limits.free_space)
                     hasher.update(block)
                     target.write(block)
