@@ -67,7 +67,7 @@ class Reason(StrEnum):
     SERVER_ERROR = "server_error", "the server reported an error of its own"
     RATE_LIMITED = "rate_limited", "the server asked for a pause before further requests"
     PERMISSION_DENIED = "permission_denied", "the server or the file system does not allow reading it"
-    NOT_FOUND = "not_found", "the server does not have it"
+    NOT_FOUND = "not_found", "the server or folder does not have it"
     GONE = "gone", "the server reported that it was removed permanently"
     NO_TRANSPORT = "no_transport", "the transport for this kind of address, or an extra that it needs, is not installed"
     POLICY_DENIED = "policy_denied", "a rule of this workspace forbids the address"

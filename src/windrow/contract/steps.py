@@ -20,7 +20,8 @@ class Task:
     `view` is a seekable read-only file over exactly the document's bytes. `fields` has the header fields of the HTTP
     response, by name in lower case; repeated fields are joined (`windrow.formats.http`). `source` is the attempt's
     source as it is configured now, or None if it is not configured any more. `visited` is when the attempt was made.
-    Both are None if the item is not an attempt.
+    Both are None if the item is not an attempt. `sent` is a file over the bytes before a coding was removed from them,
+    or None if they are not coded.
     """
 
     item: Item
@@ -35,6 +36,7 @@ class Task:
     answers: Mapping[str, Answer] = field(default_factory=dict)  # answers of services, by the name of the Ask
     request: Request | None = None  # the attempt's request, if its collection finds documents by requests
     stopped: tuple[Reading, ...] = ()  # readings of earlier runs of the step that a limit ended (`Settle.retakes`)
+    sent: BinaryIO | None = None
 
     def part(self, offer: Offering) -> bytes:
         """Read the bytes of an offer's part of the document."""

@@ -165,6 +165,10 @@ ORDER BY v.seq LIMIT :limit;
 SELECT {recorded} {from_attempts} WHERE h.collection = :collection AND v.seq > :after AND v.listed_file IS NULL
 ORDER BY v.seq LIMIT :limit;
 
+-- def at_place(place: ArchivePlace) -> list[int]
+-- Return the attempts whose response is at a place in the archive, at most 100.
+SELECT seq FROM attempt WHERE warc = :place.warc AND place_offset = :place.offset ORDER BY seq LIMIT 100;
+
 -- def status_at(place: ArchivePlace) -> int | None
 -- Return the status of the response at a place in the archive, or None if it has none.
 SELECT status FROM attempt WHERE warc = :place.warc AND place_offset = :place.offset ORDER BY seq LIMIT 1;

@@ -109,10 +109,11 @@ class Shelf:
         digest: str = "",
         ident: str | None = None,
         chunked: bool = False,
+        fields: str = "",
     ) -> str:
-        """Write a response, with its chunk headers if `chunked`, and return its index line."""
+        """Write a response, with its chunk headers if `chunked`, and return its index line. `fields` are of its head."""
         framing = "Transfer-Encoding: chunked" if chunked else f"Content-Length: {len(body)}"
-        head = f"HTTP/1.1 200 OK\r\nContent-Type: {mime}\r\n{framing}\r\n\r\n".encode()
+        head = f"HTTP/1.1 200 OK\r\nContent-Type: {mime}\r\n{fields}{framing}\r\n\r\n".encode()
         if chunked:
             digest = digest or sha1(body)
             body = b"".join(b"%x\r\n%s\r\n" % (len(chunk), chunk) for chunk in (body[:300], body[300:])) + b"0\r\n\r\n"

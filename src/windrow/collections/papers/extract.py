@@ -8,6 +8,7 @@ contents of further cells.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
@@ -238,7 +239,7 @@ def extract(task: Task) -> Results:
     kinds = {meta["mime"], *({HTML} if meta["mime"] == XHTML else {XML} if meta["mime"] == JATS else ())}
     if kinds.isdisjoint(wanted_types(settings) - {UNKNOWN}):
         return [Skip(Reason.NOT_WANTED, key, f"the file is {meta['mime']}, which its source does not want")]
-    if (digests := wanted_digests(settings)) and base32_of(meta["sha1"]) not in digests:
+    if (digests := wanted_digests(settings)) and digests.isdisjoint({base32_of(meta["sha1"]), *_sent_digests(task)}):
         return [Skip(Reason.NOT_WANTED, key, "its digest is not in `digests`")]
     record: dict[str, Any] = {"file": meta}
     extra: dict[str, Any] = {}
@@ -456,6 +457,13 @@ def _add_jats(task: Task, record: dict[str, Any], extra: dict[str, Any], left_ou
             ),
         )
     )
+
+
+def _sent_digests(task: Task) -> Iterator[str]:
+    """Yield the digest of the bytes before a coding was removed from them, if there was one: indexes have that one."""
+    if task.sent is not None:
+        task.sent.seek(0)
+        yield base32_of(hashlib.sha1(task.sent.read(), usedforsecurity=False).hexdigest())
 
 
 def is_declined(record: Mapping[str, Any]) -> bool:

@@ -120,11 +120,12 @@ class CaptureTally:
     failed: Counter[str] = field(default_factory=Counter)  # captures whose record could not be read, by reason
     left_out: Counter[Reason] = field(default_factory=Counter)  # lines and records
     rules: LeftOutCounter = field(default_factory=LeftOutCounter)  # lines and records by rule, and unread files
+    missing: set[str] = field(default_factory=set)  # messages about WARC files that index lines name
     errors: list[str] = field(default_factory=list)  # messages about files that could not be read
     fall: str = ""  # a message if far fewer captures were taken than usual, otherwise empty
 
     def summary(self) -> str:
-        """Return the counts, the drift and up to MAX_ERRORS_SHOWN errors as one line of text."""
+        """Return the counts, the drift and up to MAX_ERRORS_SHOWN missing files and errors as one line of text."""
         name = self.source.name
         clauses = [f"{name}: {self.seen} captures examined, {self.taken} taken"]
         if self.replaced:
@@ -132,6 +133,10 @@ class CaptureTally:
         clauses += [f"left out: {join_counts(self.left_out)}"] if self.left_out else []
         clauses += [f"{self.known} were taken, or failed, before"] if self.known else []
         clauses += [f"{self.failed.total()} could not be read: {join_counts(self.failed)}"] if self.failed else []
+        if self.missing:
+            clauses += sorted(self.missing)[:MAX_ERRORS_SHOWN]
+            further = len(self.missing) - MAX_ERRORS_SHOWN
+            clauses += [f"so are {counted(further, 'other file')}"] if further > 0 else []
         if len(self.errors) > MAX_ERRORS_SHOWN:  # the number comes first, as a comment may be cut
             clauses.append(f"{counted(len(self.errors), 'file')} could not be read, including these")
         clauses += [describe_drift(self.fall)] if self.fall else []

@@ -467,6 +467,8 @@ class ForeignCapturing:
         if failure is not None:
             reason = failure.reason or Reason.STEP_FAILED
             message = failure.findings[0].message if failure.findings else reason.meaning
+        elif record.warc_path is None and reason is Reason.NOT_FOUND:
+            self._tally.missing.add(replace_lone_surrogates(message, "backslashreplace"))
         captured_at = datetime.strptime(record.line.timestamp, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
         message = replace_lone_surrogates(message, "backslashreplace")[:1000]
         return Attempt(hash64(url), url, CAPTURED, True, captured_at, 0.0, reason=reason, message=message)

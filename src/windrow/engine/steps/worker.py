@@ -168,12 +168,14 @@ class JobRunner:
             fields = self._reader.fields(job.head, fields)
         if job.item.member:
             view = collection.members.open(view, job.item.member, limits)
+        sent = view
         if isinstance(step, Settle) and step.takes_answers:
-            view = body_of(view, fields, limits)
+            view = body_of(sent, fields, limits)
         assert not isinstance(step, Summarise | Derive)
         task = Task(
             job.item, view, limits, self._resources[job.step], job.options, fields=fields, source=job.source,
             visited=job.visited, offers=job.offers, answers=answers, request=job.request, stopped=job.stopped,
+            sent=None if view is sent else sent,
         )  # fmt: skip
         result = step.run(task)
         return replace_in_results(result) if isinstance(step, Settle) and step.takes_answers else result

@@ -309,6 +309,10 @@ class TypedAttempts(LedgerQueries):
         """Return the attempts at a collection's addresses and robots.txt after the attempt `after`, in order."""
         return self._database.rows(logged, "attempts.logged_after", collection, after, limit)
 
+    def at_place(self, place: ArchivePlace) -> list[int]:
+        """Return the attempts whose response is at a place in the archive, at most 100."""
+        return self._database.column("attempts.at_place", place.warc, place.offset)
+
     def status_at(self, place: ArchivePlace) -> int | None:
         """Return the status of the response at a place in the archive, or None if it has none."""
         value: int | None = self._database.value("attempts.status_at", place.warc, place.offset)

@@ -146,12 +146,14 @@ class PaperAdapter(RecordAdapter):
                 yield Fault(settings.table, message + ", ".join(columns), "windrow replay")
 
     def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
-        """Explain a record. A paper may be named by its digest in any spelling.
+        """Explain a record. A paper may be named by its digest in any spelling, also by the one that an index has.
 
         The explanation also has the row of the paper, and the index lines with its digest whose records could not be
         read. Return None if there is neither a record nor such a line.
         """
         explanation = super().explain(workspace, ledger, _key(name))
+        if explanation is None and (key := self._decoded_key(workspace, ledger, parse_digest(name))):
+            explanation, name = super().explain(workspace, ledger, key), key
         settings = self._paper_settings(workspace)
         if not parse_digest(name):
             return explanation
@@ -166,6 +168,15 @@ class PaperAdapter(RecordAdapter):
         return explanation._replace(
             lines=(*explanation.lines, *map(_failure_line, failures)), messages=(*explanation.messages, *messages)
         )
+
+    def _decoded_key(self, workspace: Workspace, ledger: Ledger, sent_digest: str) -> str:
+        """Return the key of the paper whose bytes had this digest in a coding, such as gzip; "" if there is none."""
+        response = ledger.imports.payload(f"sha1:{sent_digest}") if sent_digest else None
+        with self._store(workspace) as store:
+            if response is None or store is None:
+                return ""
+            statements = store.statements(ledger.attempts.at_place(response.place))
+        return next((statement.key for statement in statements if statement.json), "")
 
     def home(self, workspace: Workspace, ledger: Ledger, view: HomeView) -> Home:
         """Return the list of papers, of all sources or one, those that have words, or the paper `view.name`."""
