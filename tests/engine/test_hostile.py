@@ -255,3 +255,12 @@ def test_each_attempt_at_a_connection_closed_without_an_answer_is_on_record(tmp_
     rows = query_ledger(tmp_path, "SELECT reason FROM attempt WHERE reason = 'interrupted'")
     assert asked == 3
     assert len(rows) == asked
+
+
+def test_the_bytes_of_a_response_that_ends_too_early_are_counted_though_not_kept(tmp_path):
+    body = b"<p>only the beginning"
+    cut = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 999\r\nConnection: close\r\n\r\n" + body
+    with serve_answers({(GOOD, "/0"): cut}) as server:
+        crawl_sites(tmp_path, source([f"{server.origin(GOOD)}/0"]))
+    rows = query_ledger(tmp_path, "SELECT status, received, size FROM attempt WHERE reason = 'interrupted'")
+    assert {*rows} == {(200, len(body), None)}

@@ -326,15 +326,16 @@ def refuse_other_lines(lines: Mapping[int, str]) -> None:
             raise UsageError(problem, hint="correct or remove them; run sources and files in another command")
 
 
-def source_of_addresses(addresses: Sequence[str]) -> dict[str, dict[str, Any]]:
+def source_of_addresses(addresses: Sequence[str], sources: Iterable[Source] = ()) -> dict[str, dict[str, Any]]:
     """Return a new source that requests only these addresses, as {name: TOML table}.
 
-    Raise UsageError for an address that is not valid.
+    It has the `private_hosts` of those of `sources` that have a seed at a host of an address. Raise UsageError for an
+    address that is not valid.
 
     >>> source_of_addresses(["https://example.org/a?b=1"])
     {'once-86cd4a639f3ed4a7': {'collection': 'pages', 'seeds': ['https://example.org/a?b=1'], 'paths': ['/a?b=1$']}}
     """
-    paths = []
+    paths, hosts = [], set()
     for address in addresses:
         url = normalise(address).url
         if not url:
@@ -342,8 +343,14 @@ def source_of_addresses(addresses: Sequence[str]) -> dict[str, dict[str, Any]]:
         split = parts(url)
         path = f"{split.path or '/'}?{split.query}" if split.query is not None else split.path or "/"
         paths.append(path.replace("*", "%2A").replace("$", "%24") + "$")
+        hosts.add(split.host)
+    private_hosts: list[str] = []
+    for source in sources:
+        if any(parts(normalise(seed).url).host in hosts for seed in source.options.get("seeds") or ()):
+            private_hosts += source.options.get("private_hosts") or ()
     name = f"once-{hash64(' '.join(sorted(addresses))) % 2**64:016x}"
-    return {name: {"collection": import_collection(), "seeds": [*addresses], "paths": paths}}
+    table = {"collection": import_collection(), "seeds": [*addresses], "paths": paths}
+    return {name: table | ({"private_hosts": [*dict.fromkeys(private_hosts)]} if private_hosts else {})}
 
 
 def _find_unusable(config: Workspace, names: Sequence[str]) -> tuple[str, ...]:

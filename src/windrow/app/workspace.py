@@ -198,7 +198,7 @@ class Windrow:
             return names, False
         if len(addresses) < len(names):
             raise UsageError("addresses are requested by themselves: run sources in another command")
-        added = source_of_addresses(addresses)
+        added = source_of_addresses(addresses, self.config.sources)
         self.config = load(self.config.root, flags=self._flags, needed=[*added], added=added)
         return tuple(added), True
 

@@ -391,8 +391,8 @@ def _discard_response(attempt: Attempt, sink: CaptureSink, error: TransportError
     sink.leave()
     return CrawlResult(
         attempt._replace(
-            status=sink.first_head.status, reason=error.reason, message=str(error)[:1000], retry=error.retry,
-            wait=error.wait,
+            status=sink.first_head.status, reason=error.reason, message=str(error)[:1000], received=sink.received,
+            retry=error.retry, wait=error.wait,
         )
     )  # fmt: skip
 
