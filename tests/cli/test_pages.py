@@ -315,6 +315,9 @@ def test_try_refuses_a_private_number_that_a_run_refuses(root, small, windrow, m
         unnamed.replace("[source.one]\n", '[source.one]\nprivate_hosts = ["127.0.0.1"]\n')
     )
     assert windrow("try", address, "--collection", "pages").code == 0
+    assert windrow("run", address).code == 0
+    (root / "windrow.toml").write_text(unnamed)
+    assert windrow("run", address).code != 0
 
 
 def test_try_reads_a_file(tmp_path, windrow, monkeypatch) -> None:

@@ -329,7 +329,7 @@ def refuse_other_lines(lines: Mapping[int, str]) -> None:
 def source_of_addresses(addresses: Sequence[str], sources: Iterable[Source] = ()) -> dict[str, dict[str, Any]]:
     """Return a new source that requests only these addresses, as {name: TOML table}.
 
-    It has the `private_hosts` of those of `sources` that have a seed at a host of an address. Raise UsageError for an
+    It may request the private hosts of those of `sources` that have a seed at a host of an address. Raise UsageError for an
     address that is not valid.
 
     >>> source_of_addresses(["https://example.org/a?b=1"])
@@ -347,7 +347,7 @@ def source_of_addresses(addresses: Sequence[str], sources: Iterable[Source] = ()
     private_hosts: list[str] = []
     for source in sources:
         if any(parts(normalise(seed).url).host in hosts for seed in source.options.get("seeds") or ()):
-            private_hosts += source.options.get("private_hosts") or ()
+            private_hosts += (*source.site.allowed.hosts, *map(str, source.site.allowed.networks))
     name = f"once-{hash64(' '.join(sorted(addresses))) % 2**64:016x}"
     table = {"collection": import_collection(), "seeds": [*addresses], "paths": paths}
     return {name: table | ({"private_hosts": [*dict.fromkeys(private_hosts)]} if private_hosts else {})}
