@@ -37,6 +37,9 @@ def test_failures_belong_to_their_index_and_end_when_they_are_read_or_their_line
         line += "\n" + warcs["straw"].lines[0].replace("press.warc.gz", f"{name}.warc.gz")
     index.write_text(f"{line}\n")
     assert run_sources(tmp_path, new="hay", other="straw") == {"old": 1, "new": 1, "other": 3}
+    with closing(Ledger(tmp_path / "ledger.sqlite")) as ledger:
+        comments = " ".join(str(task.comment) for task in ledger.sessions.tasks_of_source("other"))
+    assert "goes.warc.gz is not in any folder of the source; press.warc.gz is not in any folder" in comments
     for warc in warcs.values():
         warc.close()
     index.write_text(line.rpartition("\n")[0] + "\n")

@@ -329,8 +329,8 @@ def refuse_other_lines(lines: Mapping[int, str]) -> None:
 def source_of_addresses(addresses: Sequence[str], sources: Iterable[Source] = ()) -> dict[str, dict[str, Any]]:
     """Return a new source that requests only these addresses, as {name: TOML table}.
 
-    It may request the private hosts of those of `sources` that have a seed at a host of an address. Raise UsageError for an
-    address that is not valid.
+    It may request the private hosts of those of `sources` that have a seed at a host of an address. Raise UsageError
+    for an address that is not valid.
 
     >>> source_of_addresses(["https://example.org/a?b=1"])
     {'once-86cd4a639f3ed4a7': {'collection': 'pages', 'seeds': ['https://example.org/a?b=1'], 'paths': ['/a?b=1$']}}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import gzip
 import hashlib
 import io
 import json
@@ -494,21 +493,3 @@ def test_a_repeat_of_bytes_that_no_rule_accepted_is_a_paper_once(tmp_path):
         comments = [task.comment for task in ledger.sessions.tasks_of_source("shelf")]
     assert (index.seen, index.taken) == (3, 1)
     assert "left out: not_wanted 1; 1 were taken, or failed, before" in " ".join(comments)
-
-
-@pytest.mark.parametrize("listed", [True, False])
-def test_a_paper_that_was_sent_in_a_coding_is_selected_and_explained_by_the_digest_in_its_index(tmp_path, listed):
-    """Its row has the digest of the file, from which alone the source's `digests` and `why` took it."""
-    (tmp_path / "warcs").mkdir()
-    shelf, sent = Shelf(tmp_path / "warcs" / "one.warc.gz"), gzip.compress(GOOD)
-    shelf.put("http://example.org/coded.pdf", sent, fields="Content-Encoding: gzip\r\n")
-    shelf.put("http://example.org/other.pdf", OTHER)
-    shelf.index(tmp_path / "one.cdx")
-    digests = f'digests = ["{sha1(sent)}"]\n' if listed else ""
-    workspace = Library(tmp_path, "", f'cdx = ["{tmp_path}/one.cdx"]\nwarc = ["{tmp_path}/warcs"]\n{digests}')
-    workspace.run()
-    key = f"sha1:{sha1(GOOD)}"
-    assert workspace.rows().keys() == {key} | (set() if listed else {f"sha1:{sha1(OTHER)}"})
-    assert "row of" in workspace.why(key)
-    assert workspace.why(sha1(sent)) == workspace.why(key)
-    assert not workspace.why(sha1(b"of no paper"))
