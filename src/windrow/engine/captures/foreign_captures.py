@@ -139,7 +139,7 @@ class ForeignCapturing:
             # /dev/fd/3 can be opened, but not its real path, such as /proc/8/fd/pipe:[9]
             if problem := store_piped(run, spellings[pipe], readers):
                 self._tally.errors.append(f"{spellings[pipe]}: {problem}")
-        return sorted(piped_folder(run.archive, self._source.name).glob("*.cdx"))
+        return sorted(piped_folder(run.settings.archive, self._source.name).glob("*.cdx"))
 
     def _index_row(self, path: Path) -> IndexRow:
         return self._capture_ledger.index_row(self._source, str(path), identify_file(path))

@@ -27,7 +27,7 @@ def store_piped(run: HarvestRun, pipe: Path, sources: Sequence[str]) -> str:
     Return "", or why no file was written: the pipe is empty, or the run is stopped before the pipe's end. Raises
     DiskFull, and ArchiveError if the file cannot be written.
     """
-    folder = run.archive / "indexes"
+    folder = run.settings.archive / "indexes"
     part = folder / ".part"
     with map_write_errors(part):
         folder.mkdir(parents=True, exist_ok=True)
@@ -38,12 +38,12 @@ def store_piped(run: HarvestRun, pipe: Path, sources: Sequence[str]) -> str:
                 for block in _read_pipe(run, piped.fileno()):
                     if run.stopping():
                         return "the run was stopped before its end, so nothing of it is kept: pipe it again"
-                    check_free_space(folder, len(block), run.limits.free_space)
+                    check_free_space(folder, len(block), run.settings.limits.free_space)
                     hasher.update(block)
                     target.write(block)
             sync(part)
             for source in sources if hasher.size else ():
-                index = piped_folder(run.archive, source) / f"{hasher.digest().partition(':')[2]}.cdx"
+                index = piped_folder(run.settings.archive, source) / f"{hasher.digest().partition(':')[2]}.cdx"
                 index.parent.mkdir(exist_ok=True)
                 if not index.exists():
                     os.link(part, index)
