@@ -101,7 +101,7 @@ _OTHER_EVENTS = frozenset(
     }
 )
 _IN_FIELD = re.compile(_WORD, re.IGNORECASE)
-_SEARCHED_CHARACTERS = 1000  # at the start of a description
+_SEARCHED_CHARACTERS = 1000  # at the start of a description; a sentence after them, as in an agenda, is only noted
 _NOTED_CHARACTERS = 200
 
 
@@ -133,7 +133,8 @@ def find_status(
     """Return the status that the title or the beginning of the description gives an event; None if neither does.
 
     A sentence of the description that names a month, a weekday or a date is used only if these are those of `day`, the
-    day of the event. A sentence that contradicts `field_status`, which a field of the source states, is only noted.
+    day of the event. A sentence that contradicts `field_status`, which a field of the source states, is only noted; so
+    is one after the beginning.
 
     >>> find_status("CANCELLED - Board of Ethics")
     WrittenStatus(status='cancelled', words='CANCELLED', title='Board of Ethics')
@@ -146,9 +147,10 @@ def find_status(
     beginning = description[:_SEARCHED_CHARACTERS]
     if (match := _BEFORE.search(beginning)) and match[1].lower() != "cancellation":
         return WrittenStatus(_status_of(match[1]), match[1], title)
-    for match in _SENTENCE.finditer(beginning):
-        if _may_mean(match[1].split(), day) and not _is_conditional(beginning, match):
-            return WrittenStatus("" if field_status else _status_of(match[2]), " ".join(match[0].split()), title)
+    for match in _SENTENCE.finditer(description):
+        if _may_mean(match[1].split(), day) and not _is_conditional(description, match):
+            is_noted_only = field_status or match.start() >= _SEARCHED_CHARACTERS
+            return WrittenStatus("" if is_noted_only else _status_of(match[2]), " ".join(match[0].split()), title)
     return WrittenStatus("", title, title) if mention else None
 
 

@@ -18,7 +18,7 @@ from windrow.collections.events.times import zone_of
 from windrow.errors import MissingExtra, StepError
 from windrow.formats.text import counted
 
-LIBRARY_ERRORS = (StepError, ValueError, TypeError, KeyError, AttributeError, IndexError, ArithmeticError)
+LIBRARY_ERRORS = (StepError, ValueError, TypeError, KeyError, AttributeError, IndexError, ArithmeticError, OSError)
 """Errors that the library or the reader raises for an invalid property; an event with such a property is skipped."""
 
 
@@ -72,6 +72,32 @@ def describe_truncation(text: str, event_count: int) -> str:
         return f"{counted(cut_count, 'event')} {'has' if cut_count == 1 else 'have'} no END:VEVENT"
     is_cut = counts["BEGIN:VCALENDAR"] > counts["END:VCALENDAR"]
     return "the calendar has no END:VCALENDAR, so events may be missing" if is_cut else ""
+
+
+_ZONE_NAME = re.compile(r"(?<=;TZID=)(?:\"[^\"\n]*\"|[^;:\n]+)")
+
+
+def parse_event(event_type: Any, text: str) -> Any:
+    """Parse the text of an event with the library's class for it.
+
+    Zones whose names cannot be looked up, since they are folders of zones (`Europe`) or longer than the name of a file
+    may be, become unknown zones. Raises one of LIBRARY_ERRORS if the text is not valid.
+    """
+    try:
+        return event_type.from_ical(f"{text}\r\n")
+    except OSError:
+        return event_type.from_ical(f"{_ZONE_NAME.sub(_make_unknown, text)}\r\n")
+
+
+def _make_unknown(zone: re.Match[str]) -> str:
+    name = zone[0].strip('"')
+    try:
+        ZoneInfo(name)
+    except OSError:
+        return f'"{name[:60]} (no zone)"'
+    except (ValueError, KeyError):
+        pass  # the library does not know it either, and says so
+    return zone[0]
 
 
 class CalendarHead(NamedTuple):

@@ -22,6 +22,7 @@ from windrow.collections.events.readers.calendar_heads import (
     describe_truncation,
     icalendar_library,
     join_broken_texts,
+    parse_event,
     split_calendars,
 )
 from windrow.collections.events.readers.calendar_properties import event_url, extra_keys, property_text
@@ -141,9 +142,9 @@ def _parse_events(document: SourceDocument, event_texts: Iterable[EventText]) ->
         joined_text, joined_lines = join_broken_texts(translate_event(event_text, calendar.is_version_1))
         joined_text = _ZONE_OF_UTC.sub(r"\1\2", joined_text)
         try:
-            properties = event_type.from_ical(f"{joined_text}\r\n")
+            properties = parse_event(event_type, joined_text)
             if properties.errors and (corrected_text := _LEAP_SECOND.sub("59", joined_text)) != joined_text:
-                properties = event_type.from_ical(f"{corrected_text}\r\n")
+                properties = parse_event(event_type, corrected_text)
         except LIBRARY_ERRORS as error:
             message = f"event {number}: {error}"[:500]
             parts.append(_skip_event(Reason.NOT_WELL_FORMED, message, event_text))

@@ -246,6 +246,12 @@ def _occurrences(event: dict[str, Any]) -> list[dict[str, Any]]:
     return [{**event, "startDate": start, "endDate": end} for start, end in zip(starts, ends, strict=True)]
 
 
+_STUB_FIELDS = {
+    "@type", "@id", "@context", "url", "image", "sameAs", "mainEntityOfPage", "superEvent", "subEvent", "position",
+}  # fmt: skip
+"""Fields of an object that only refers to an event; an object with further ones is an event, or one that is told."""
+
+
 def _find_events(blocks: _Blocks) -> Iterator[dict[str, Any]]:
     """Yield the events in JSON-LD, however deep they are. Inside an event with a start, only `subEvent` is searched.
 
@@ -261,7 +267,7 @@ def _find_events(blocks: _Blocks) -> Iterator[dict[str, Any]]:
         elif isinstance(part, dict):
             whole, is_event = blocks.find_whole_event(part), _is_event(part)
             event = part if whole is None else whole
-            is_described = "startDate" in event or (event.get("name") and not event.get("subEvent"))
+            is_described = "startDate" in event or (event.keys() - _STUB_FIELDS and not event.get("subEvent"))
             if is_event and is_described and id(event) not in yielded_ids:
                 yielded_ids.add(id(event))
                 yield event
