@@ -116,7 +116,8 @@ def test_pre_keeps_its_lines_and_indents() -> None:
 
 def test_what_shows_nothing_is_no_text() -> None:
     page = outline(
-        "<style>a{}</style><script>b</script><template>c</template><svg><title>d</title></svg><!-- e --><p>f"
+        "<style>a{}</style><script>b</script><template>c</template><svg><title>d</title></svg><!-- e -->"
+        "<title>g</title><p>f<i popover>h</i>"
     )
     assert page.blocks.text == ["f"]
 

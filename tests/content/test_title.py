@@ -72,3 +72,16 @@ def test_a_headline_in_the_main_content_comes_first() -> None:
 )  # fmt: skip
 def test_a_title_is_the_headline_or_stands_without_the_name_of_the_site(html: str, first: str, expected: str) -> None:
     assert find_title(read_page(html.encode()).head, first) == expected
+
+
+@pytest.mark.parametrize("hidden", ["<noscript>{}</noscript>", "<div hidden>{}</div>", "<dialog>{}</dialog>",
+                                    "<div popover>{}</div>", "<div style='display:none'>{}</div>"])  # fmt: skip
+def test_a_headline_that_no_reader_sees_is_none(hidden: str) -> None:
+    popup = f"<body>{hidden.format('<h1>Newsletter</h1>')}"
+    assert title_of(f"{popup}<header><h1>Contact us</h1></header><main><p>Text</main>", main="Text") == "Contact us"
+    assert title_of(f"{popup}<main><p>Text</main>", main="Text") == ""
+    assert title_of(f"{popup}<p>Text", main="Newsletter") == "Newsletter"  # a script shows it
+
+
+def test_a_dialog_that_is_open_is_shown() -> None:
+    assert title_of("<dialog open><h1>Tea</h1></dialog>", main="none") == "Tea"

@@ -16,7 +16,7 @@ from windrow.content.outline import LEVELS, Outline
 from windrow.content.page import BlockFate, Choice, choose_main_content, leave_out
 from windrow.content.tail import add_captions, remove_captions
 from windrow.content.traits import read_page_traits
-from windrow.content.tree import parse_counting, remove_silent_elements, serialise_body
+from windrow.content.tree import find_unseen_blocks, parse_counting, remove_silent_elements, serialise_body
 from windrow.content.xhtml import decode_page
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _WORD = re.compile(r"\w+")
 def find_headline(outline: Outline, is_chosen: Sequence[bool], head: PageHead) -> str:
     """Return the page's headline, or "" if it has none.
 
-    Candidates are headlines of level 1 that are not only the site's name. A candidate that is the page's title or a
+    Candidates are headlines of level 1 that are shown and not only the site's name. A candidate that is the page's title or a
     part of the title is preferred, then one in the main content (`is_chosen` by block), then the first one. If there is
     no candidate, or the first one is only the last part of the title, a headline of level 2 that is the title or
     another part is preferred.
@@ -151,15 +151,22 @@ def _last_title_part(head: PageHead) -> str:
 
 
 def _find_headlines(outline: Outline, is_chosen: Sequence[bool], level: int) -> list[str]:
-    """Return the texts of all headlines of this level, at most HEAD_VALUE; those in the main content come first."""
+    """Return the texts of the headlines of this level, at most HEAD_VALUE; those in the main content come first.
+
+    What is hidden is left out, unless it was chosen as main content.
+    """
     boxes, blocks = outline.boxes, outline.blocks
+    hidden_blocks = find_unseen_blocks(outline)
     main_headlines: list[str] = []
     other_headlines: list[str] = []
     for box_number, tag in enumerate(boxes.tag):
         if LEVELS.get(tag) == level:
             block_range = range(boxes.first[box_number], boxes.stop[box_number])
-            text = " ".join(" ".join(blocks.text[block] for block in block_range).split())[: HEAD_VALUE.number]
-            (main_headlines if any(is_chosen[block] for block in block_range) else other_headlines).append(text)
+            shown_blocks = [block for block in block_range if is_chosen[block] or block not in hidden_blocks]
+            text = " ".join(" ".join(blocks.text[block] for block in shown_blocks).split())[: HEAD_VALUE.number]
+            if text:
+                is_main = any(is_chosen[block] for block in shown_blocks)
+                (main_headlines if is_main else other_headlines).append(text)
     return main_headlines + other_headlines
 
 

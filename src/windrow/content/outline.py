@@ -36,7 +36,7 @@ class PageLocation(IntFlag):
     NOSCRIPT = auto()
     DETAILS = auto()
     QUOTE = auto()
-    UNSEEN = auto()  # the attribute `hidden`
+    UNSEEN = auto()  # the attributes `hidden` and `popover`, or a `dialog` that is not open
     UNSAID = auto()  # `aria-hidden`
     UNSTYLED = auto()  # `display: none`
     NAVIGATION = auto()  # this and all below: values of `role`
@@ -85,7 +85,7 @@ def attribute_location(attribute: bytes, value: bytes) -> int:
         return _UNSTYLED if hides(value) else 0
     if attribute == b"aria-hidden":
         return _UNSAID if value == b"true" else 0
-    return _UNSEEN if attribute == b"hidden" and value != b"until-found" else 0
+    return _UNSEEN if attribute == b"popover" or (attribute == b"hidden" and value != b"until-found") else 0
 
 
 def hides(style: bytes) -> bool:
@@ -107,7 +107,8 @@ class Anchor(NamedTuple):
     tag: str
     href: str
     rel: str
-    """The attribute `rel`; for a further address of an element, the name of the attribute that has it: `poster`."""
+    """The attribute `rel`; for a further address of an element, the name of the attribute that has it: `poster`;
+    for a `source` with a `src`, the name of the element around it, `audio` or `video`."""
     text: str
     """The text of a link; for a link without text, and for other elements, the label, title or alternative text."""
     locations: int
@@ -197,7 +198,7 @@ class Shape(NamedTuple):
 
 BODY = Shape("body", locations=0, name_groups=0, kind="body")
 
-_SHAPE_ATTRIBUTE = re.compile(rb' (class|id|role|itemprop|style|hidden|aria-hidden)="([^"]*+)"')
+_SHAPE_ATTRIBUTE = re.compile(rb' (class|id|role|itemprop|style|hidden|popover|aria-hidden)="([^"]*+)"')
 _TAB_PANEL = (b"role", b"tabpanel")
 _NAMING_ATTRIBUTES = frozenset({b"id", b"role", b"itemprop"})
 
@@ -210,6 +211,8 @@ def read_shape(tag: bytes) -> Shape:
     """
     kind = name = tag.partition(b" ")[0]
     location = LOCATION_BY_TAG.get(name, 0)
+    if name == b"dialog" and b' open="' not in tag:
+        location |= _UNSEEN
     names, is_panel = b"", False
     for attribute_name, value in _SHAPE_ATTRIBUTE.findall(tag) if kind is not tag else ():
         if attribute_name == b"class":

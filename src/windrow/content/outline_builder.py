@@ -31,6 +31,7 @@ _LONE_LETTER = re.compile(r"\b([^\W\d_])\x01+(?=[^\W\d_])")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
 """Matches text in scripts without spaces, in which a word has about two ideographs or five letters."""
 _FIRST_SYLLABIC = "\u3040"  # from here on in Unicode, a word has about two characters; before, five
+_MEDIA = frozenset((b"audio", b"video"))
 _PARAGRAPH_TAGS = frozenset(("p", "h1", "h2", "h3", "h4", "h5", "h6"))
 _CODE, _HEADLINE = int(PageLocation.CODE), int(PageLocation.HEADLINE)
 
@@ -76,7 +77,7 @@ class OutlineBuilder:
 
     __slots__ = (
         "_anchors", "_blocks", "_box_rows", "_code_texts", "_component_is_box", "_ended_lines", "_link_count",
-        "_linked_words", "_open_boxes", "_open_code", "_open_link", "_open_quote", "_paths", "_quote_texts", "_stops",
+        "_linked_words", "_medium", "_open_boxes", "_open_code", "_open_link", "_open_quote", "_paths", "_quote_texts", "_stops",
         "_unrecorded_boxes", "count_tags_left", "parts", "word_gap",
     )  # fmt: skip
 
@@ -97,6 +98,7 @@ class OutlineBuilder:
         self._stops = [0]  # the column `stop` of `Boxes`
         self._open_boxes = [0]  # the numbers of the open boxes
         self._unrecorded_boxes = 0  # open boxes that are nested too deeply
+        self._medium = ""  # the name of the last `audio` or `video` element
         self._component_is_box: list[bool] = []  # for each open custom element
         self._open_link: OpenInline | None = None
         self._open_code: OpenInline | None = None
@@ -208,6 +210,8 @@ class OutlineBuilder:
         """Add the addresses of an element to the anchors; remember an image's alternative text for a link around it."""
         self.separate_words()
         name = tag.partition(b" ")[0]
+        if name in _MEDIA:
+            self._medium = name.decode()
         if name == b"img":
             link, locations, text = self._open_link, self._open_locations(), read_attribute(tag, _ALT)
             if link is not None and not link.fallback:
@@ -230,13 +234,16 @@ class OutlineBuilder:
                 self._anchors.append(Anchor(name.decode(), href, rel, label, self._open_locations(), headline=False))
 
     def add_source(self, tag: bytes, _shape: Shape) -> None:
-        """Add the addresses in the `srcset` of a `source` element to the anchors, or else the one in its `src`."""
+        """Add the addresses in the `srcset` of a `source` element to the anchors, or else the one in its `src`.
+
+        One with a `src` is in the `audio` or `video` that began last.
+        """
         self.separate_words()
         if _SRCSET in tag:
             self._add_candidates(tag, "")
         elif _SRC in tag:
             href = read_attribute(tag, _SRC)
-            self._anchors.append(Anchor("source", href, "", "", self._open_locations(), headline=False))
+            self._anchors.append(Anchor("source", href, self._medium, "", self._open_locations(), headline=False))
 
     def _add_candidates(self, tag: bytes, label: str) -> None:
         """Add the addresses in a picture's `srcset` to the anchors, each once, except the address in its `src`."""

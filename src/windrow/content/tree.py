@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _SILENT_ELEMENTS = frozenset((
     "script", "style", "template", "svg", "canvas", "datalist", "iframe", "noembed", "noframes", "xmp", "plaintext",
-    "rt", "rp", "annotation", "annotation-xml",
+    "rt", "rp", "annotation", "annotation-xml", "title",
 ))  # fmt: skip
 """Elements whose text is not shown, and those in `_SHOWN_ELEMENTS`."""
 _EDIT_LINK_CLASS = "mw-editsection"  # of MediaWiki's links to edit a section
@@ -33,9 +33,10 @@ _TAGS_OF_COPIES = {"a": "a", "text": "span", "foreignObject": "div"}
 _DRAWN_ELEMENTS = frozenset(_TAGS_OF_COPIES)
 _UNDRAWN_ELEMENTS = _DRAWN_ELEMENTS | {"defs", "symbol", "clipPath", "mask", "marker", "pattern"}
 """Elements of a drawing whose content is not shown, or is copied with them."""
+HIDING_SELECTOR = "[hidden], [popover], [style*=display]"
+"""Selects the elements that `is_hidden` may call hidden."""
 CHANGED_SELECTOR = ", ".join((
-    *sorted(_SILENT_ELEMENTS), "svg a", "svg text", "svg foreignObject", f".{_EDIT_LINK_CLASS}", "[hidden]",
-    "[style*=display]",
+    *sorted(_SILENT_ELEMENTS), "svg a", "svg text", "svg foreignObject", f".{_EDIT_LINK_CLASS}", HIDING_SELECTOR,
 ))  # fmt: skip
 """Selects the elements that `remove_silent_elements` examines."""
 
@@ -227,9 +228,9 @@ def remove_texts(tree: LexborHTMLParser, selectors: Iterable[str]) -> None:
 
 
 def is_hidden(attributes: Mapping[str, str | None]) -> bool:
-    """Return whether an element with these attributes is hidden, by `hidden` or by its style."""
-    if "hidden" in attributes:
-        return attributes["hidden"] != "until-found"
+    """Return whether an element with these attributes is hidden, by `hidden`, `popover` or its style."""
+    if "popover" in attributes or attributes.get("hidden", "until-found") != "until-found":
+        return True
     return hides((attributes.get("style") or "").encode("utf-8", "replace"))
 
 
@@ -349,7 +350,7 @@ def _count_words(tag: bytes) -> int:
 
 
 HIDDEN = int(PageLocation.UNSEEN | PageLocation.UNSTYLED | PageLocation.NOSCRIPT)
-"""The locations whose text is not shown: `hidden`, `display: none`, `noscript`."""
+"""The locations whose text is not shown: `hidden`, `popover`, a closed `dialog`, `display: none`, `noscript`."""
 MIN_PROSE_WORDS = 12
 """The fewest words of a block of prose."""
 MIN_PASSAGE_WORDS = 50

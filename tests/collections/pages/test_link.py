@@ -307,12 +307,12 @@ def test_every_size_of_a_picture_is_a_link() -> None:
     picture = (
         "<picture><source srcset='a.webp, b.webp 2x'><img src=c.png srcset='c.png 1x, d.png 2x' alt=Tea></picture>"
     )
-    links = read_links(f"<p>{picture}<video><source src=e.mp4></video>")
+    links = read_links(f"<p>{picture}<video><source src=e.mp4></video><audio><source src=f.mp3></audio>")
     assert [(link.url.rpartition("/")[2], link.html_tag, link.text) for link in links] == [
         ("a.webp", "img", None), ("b.webp", "img", None), ("c.png", "img", "Tea"), ("d.png", "img", "Tea"),
-        ("e.mp4", "source", None),
+        ("e.mp4", "source", None), ("f.mp3", "source", None),
     ]  # fmt: skip
-    assert {link.destination for link in links[:4]} == {Destination.IMAGE}
+    assert [link.destination for link in links] == [*[Destination.IMAGE] * 4, Destination.VIDEO, Destination.AUDIO]
 
 
 def test_links_that_are_not_addresses_are_counted():

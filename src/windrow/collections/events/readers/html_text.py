@@ -7,7 +7,7 @@ from html import unescape
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from windrow.content.tree import CHANGED_SELECTOR, is_hidden, remove_silent_elements
+from windrow.content.tree import CHANGED_SELECTOR, HIDING_SELECTOR, is_hidden, remove_silent_elements
 
 _TAGS = r"</?(?:b|i|u|s|em|strong|mark|small|big|font|abbr|sub|sup|wbr)(?:\s(?:\"[^\"]*\"|[^\">])*)?>"
 _TAGS_IN_WORD = re.compile(rf"(?<=[^\W\d_])(?:{_TAGS})+(?=([^\W\d_])|[,.;:!?)])|(?<=\d)<sup>(?=[a-z])")
@@ -28,7 +28,7 @@ def visible_text(node: LexborNode) -> str:
         begin = _PARENTS.get(node.tag or "", "")
         page = LexborHTMLParser(f"{begin}{node.inner_html or ''}")
         remove_silent_elements(page)
-        for styled in reversed(page.css("[hidden], [style*=display]")):  # nested ones first
+        for styled in reversed(page.css(HIDING_SELECTOR)):  # nested ones first
             if is_hidden(styled.attributes):
                 styled.decompose()
         node = LexborHTMLParser(_TAGS_IN_WORD.sub(_join_word, page.html or "")).root or node

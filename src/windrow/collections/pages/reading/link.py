@@ -181,6 +181,8 @@ def find_links(outline: Outline, head: PageHead, classifier: LinkClassifier) -> 
         relations = rel.lower().split() if rel else ()
         if rel in _FURTHER_DESTINATIONS:
             destination = _FURTHER_DESTINATIONS[rel]
+        elif tag == "source":
+            destination = _DESTINATION_NUMBERS.get(rel, destination)
         elif tag in _DESTINATION_NUMBERS:
             destination = _DESTINATION_NUMBERS[tag]
         page_links.append(
