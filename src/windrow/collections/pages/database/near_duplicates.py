@@ -326,14 +326,18 @@ class _Groups:
         """Add the generations `ids`, their ancestors, and all descendants of both to `members`."""
         added_ids = self._add(self._read_members(ids), ids)
         while added_ids:
-            parent_ids = {self._parents[id_] for id_ in added_ids if id_ in self._parents} - self.members.keys()
+            parent_ids = self._without_members(self._parents[id_] for id_ in added_ids if id_ in self._parents)
             parameters = (json.dumps(sorted(added_ids)),)
             child_queries = (_SELECT_NEAR, _SELECT_NAMING, _SELECT_EQUAL)
-            child_ids = {row[0] for sql in child_queries for row in self._connection.execute(sql, parameters)}
-            members = self._read_members(parent_ids | (child_ids - self.members.keys()))
+            rows = (row for sql in child_queries for row in self._connection.execute(sql, parameters))
+            members = self._read_members(parent_ids | self._without_members(id_ for (id_,) in rows))
             added_ids = self._add(
                 members, parent_ids | {member.id for member, parent_id in members if parent_id in added_ids}
             )
+
+    def _without_members(self, ids: Iterable[int]) -> set[int]:
+        # A difference with the keys of `members` takes time for each member, in each of the rounds.
+        return {id_ for id_ in ids if id_ not in self.members}
 
     def _add(self, members: list[tuple[GroupMember, int | None]], wanted_ids: set[int]) -> set[int]:
         added_members = [(member, parent_id) for member, parent_id in members if member.id in wanted_ids]
@@ -343,19 +347,26 @@ class _Groups:
 
     def list_groups(self) -> list[list[GroupMember]]:
         groups: dict[int, list[GroupMember]] = {}
+        roots: dict[int, int] = {}
         for id_ in sorted(self.members):
-            groups.setdefault(self._find_root(id_), []).append(self.members[id_])
+            groups.setdefault(self._find_root(id_, roots), []).append(self.members[id_])
         return list(groups.values())
 
-    def _find_root(self, id_: int) -> int:
-        """Return the id of a generation's last ancestor; if its ancestors form a cycle, return the lowest id in it."""
-        path: list[int] = []
-        while id_ not in path:
-            path.append(id_)
-            if id_ not in self._parents:
-                return id_
+    def _find_root(self, id_: int, roots: dict[int, int]) -> int:
+        """Return the id of a generation's last ancestor; if its ancestors form a cycle, return the lowest id in it.
+
+        `roots` has the results for the generations on former paths, and those for this path are added to it.
+        """
+        path: dict[int, None] = {}  # a set in the order of the path
+        while id_ not in path and id_ not in roots and id_ in self._parents:
+            path[id_] = None
             id_ = self._parents[id_]
-        return min(path[path.index(id_) :])
+        root = roots.get(id_, id_)
+        if id_ in path:
+            path_ids = list(path)
+            root = min(path_ids[path_ids.index(id_) :])
+        roots |= dict.fromkeys(path, root)
+        return root
 
     def _read_members(self, ids: Collection[int]) -> list[tuple[GroupMember, int | None]]:
         """Return (generation, id of its parent or None) for the present generations with these ids that have a text."""
