@@ -30,10 +30,10 @@ _WORD = re.compile(r"\w+")
 def find_headline(outline: Outline, is_chosen: Sequence[bool], head: PageHead) -> str:
     """Return the page's headline, or "" if it has none.
 
-    Candidates are headlines of level 1 that are shown and not only the site's name. A candidate that is the page's title or a
-    part of the title is preferred, then one in the main content (`is_chosen` by block), then the first one. If there is
-    no candidate, or the first one is only the last part of the title, a headline of level 2 that is the title or
-    another part is preferred.
+    Candidates are headlines of level 1 that are shown and not only the site's name. A candidate that is the page's
+    title or a part of the title is preferred, then one in the main content (`is_chosen` by block), then the first one.
+    If there is no candidate, or the first one is only the last part of the title, a headline of level 2 that is the
+    title or another part is preferred.
     """
     site_names = _site_names(head)
     site_part = _last_title_part(head)

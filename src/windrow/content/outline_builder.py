@@ -77,8 +77,8 @@ class OutlineBuilder:
 
     __slots__ = (
         "_anchors", "_blocks", "_box_rows", "_code_texts", "_component_is_box", "_ended_lines", "_link_count",
-        "_linked_words", "_medium", "_open_boxes", "_open_code", "_open_link", "_open_quote", "_paths", "_quote_texts", "_stops",
-        "_unrecorded_boxes", "count_tags_left", "parts", "word_gap",
+        "_linked_words", "_medium", "_open_boxes", "_open_code", "_open_link", "_open_quote", "_paths", "_quote_texts",
+        "_stops", "_unrecorded_boxes", "count_tags_left", "parts", "word_gap",
     )  # fmt: skip
 
     def __init__(self) -> None:

@@ -237,9 +237,9 @@ def test_small_batches_end(database: ChangingDatabase, monkeypatch: pytest.Monke
 def test_a_long_chain_of_canonical_pages_takes_linear_time() -> None:
     """Each of 20,000 generations is the child of the next one; the last three are in a ring."""
     with closing(sqlite3.connect(":memory:")) as connection:
-        groups = following._Groups(connection)  # noqa: SLF001 - such a database would take minutes to fill
+        groups = following._Groups(connection)
         count = 20_000
         groups.members = dict.fromkeys(range(count))  # type: ignore[arg-type]
-        groups._parents = {number: number + 1 for number in range(count - 1)} | {count - 1: count - 3}  # noqa: SLF001
+        groups._parents = {number: number + 1 for number in range(count - 1)} | {count - 1: count - 3}
         assert [len(group) for group in groups.list_groups()] == [count]
-        assert groups._find_root(0, {}) == count - 3  # noqa: SLF001
+        assert groups._find_root(0, {}) == count - 3
