@@ -226,6 +226,10 @@ REMEMBERED_ARTICLES = _cap(
 )  # fmt: skip
 ARTICLE_AUTHORS = _cap("ARTICLE_AUTHORS", 1_000, "authors of an article", "memory", LEFT_OUT)
 FRONT_PAGE_FEEDS = _cap("FRONT_PAGE_FEEDS", 100, "feeds of a front page", "a run must end", LEFT_OUT)
+FEED_ARTICLES = _cap(
+    "FEED_ARTICLES", 200, "articles of an exported feed", "programs that read feeds take a short one",
+    "the newest articles are written, and the others are counted", setting="news.feed_articles",
+)  # fmt: skip
 FEED_ENTRY_TEXT = _cap(
     "FEED_ENTRY_TEXT", 200_000, "characters of an article in an exported feed", "size",
     "the entry ends with a link to the article",

@@ -35,7 +35,7 @@ NO_CAPS = {
         "*SHOWN*", "*LISTED*", "*NAMED*", "*PREVIEWED", "app/story:*", "*SESSION_CHANGES",
         "adapters/record_changes:*", "*checks:[[]:50]", "*history:MAX_NAMED*", "*LINKS_READ", "*LINK_TEXTS",
         "*COMPARED_VERSIONS", "*COMPARED_LINES", "*COMPARED_PAIRS", "*COMPARED_WORDS", "*FAILED_CAPTURES", "*LOGGED_REQUESTS", "*_MAX_HISTORY",
-        "*CHANGED_CHARACTERS", "*api:MAX_EVENTS", "*MAX_FEED_ARTICLES", "*DOCUMENTS_EXAMINED", "*_CHAIN",
+        "*CHANGED_CHARACTERS", "*api:MAX_EVENTS", "*DOCUMENTS_EXAMINED", "*_CHAIN",
         "*kinds_named*", "*RESULTS_PER_HOST", "*TEXTS_READ", "*MAX_BLOCKS", "*MAX_MATCHES", "*COMPLETIONS", "*index_lines:_MAX_LINES",
         "*likeness:*", "query/spelling:*", "query/word_forms:*", "*rules:MAX_RULES", "*record_changes:*", "*KINDS_NAMED", "*RECENT_SITEMAPS", "*DESCRIPTION_LENGTH",
         "web/words:_MAX_*", "*home:_MAX_ROWS", "*home:_MAX_FINDINGS", "*home:_MAX_GROUPS", "*home:_MAX_MOMENTS", "*home:_SHOWN_AUTHORS", "app/workspace:limit",

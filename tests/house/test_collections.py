@@ -10,6 +10,7 @@ from windrow.contract.registry import names
 FIELDS = {
     ("src/windrow/caps.py", "events.document_size"),
     ("src/windrow/caps.py", "news.document_size"),
+    ("src/windrow/caps.py", "news.feed_articles"),
     ("src/windrow/caps.py", "pages.limits.links"),
     ("src/windrow/caps.py", "papers.looked_up_rows"),
     ("src/windrow/cli/why.py", "events"),

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from windrow.adapters.search_answer import SearchAnswer
     from windrow.adapters.selection import ExportSelection
     from windrow.adapters.trial import TrialPart
+    from windrow.caps import Excess
     from windrow.config import Workspace
     from windrow.engine.check import Fault
     from windrow.engine.progress import Progress
@@ -167,7 +168,8 @@ class Export(NamedTuple):
     writes a selection of records, or all of them, and returns the numbers of units that are written, that are selected
     but not valid, and that are not selected. It is None if the records have no times by which they could be selected.
     `count_left_out` returns how many records `write` leaves out in a format, because they are not valid or not there;
-    it is None if none are. `invalid_help` tells the user what is not valid, or which command names it.
+    it is None if none are. `invalid_help` tells the user what is not valid, or which command names it. `find_excess`
+    returns what caps leave out of a format; it is None if no cap does.
     """
 
     name: str
@@ -178,6 +180,7 @@ class Export(NamedTuple):
     write_selected: Callable[[Workspace, str, TextIO, ExportSelection], tuple[int, int, int]] | None = None
     count_left_out: Callable[[Workspace, str], int] | None = None
     invalid_help: str = "windrow check names them"
+    find_excess: Callable[[Workspace, str], tuple[Excess, ...]] | None = None
 
 
 class SourceChange(NamedTuple):

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TextIO, TypeVar
 from windrow.adapters.adapter import Export, Exports, harvested_collections
 from windrow.adapters.selection import EVERYTHING, ExportSelection
 from windrow.archive.wacz import write_wacz
+from windrow.caps import Excess
 from windrow.clock import now
 from windrow.config import Workspace
 from windrow.contract.registry import capable
@@ -127,7 +128,8 @@ def _with_csv(export: Export) -> Export:
 class ExportCounts(NamedTuple):
     """How many units an export wrote, left out because they are not valid, and left out because of the selection.
 
-    `unit` is the name of the unit in the plural, such as "rows". `invalid_help` is that of the export.
+    `unit` is the name of the unit in the plural, such as "rows". `invalid_help` is that of the export. `excess` has
+    what caps leave out.
     """
 
     unit: str
@@ -135,6 +137,7 @@ class ExportCounts(NamedTuple):
     invalid: int = 0
     unselected: int = 0
     invalid_help: str = ""
+    excess: tuple[Excess, ...] = ()
 
 
 def write_export(
@@ -156,7 +159,8 @@ def write_export(
     if selection == EVERYTHING and export.write_selected is None:
         count = export.write(workspace, form, stream)
         invalid = export.count_left_out(workspace, form) if export.count_left_out else 0
-        return ExportCounts(export.unit, count, invalid, invalid_help=export.invalid_help)
+        excess = export.find_excess(workspace, form) if export.find_excess else ()
+        return ExportCounts(export.unit, count, invalid, invalid_help=export.invalid_help, excess=excess)
     for option, text in (("--start", selection.start), ("--end", selection.end)):
         if text and not is_time_prefix(text):
             raise UsageError(

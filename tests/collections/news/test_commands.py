@@ -286,6 +286,24 @@ def test_trying_a_page_ends_well_where_it_is_an_article_also_one_without_links(t
     assert ("The quay 1" in output) == (code == 0)
 
 
+def test_a_feed_of_the_newest_articles_says_how_many_it_leaves_out(tmp_path, press, windrow, monkeypatch, capfd):
+    press.put("/rss.xml", paper.rss(press.url, (1, 2, 3), mark=""))
+    for number in (1, 2, 3):
+        press.put(f"/news/the-quay-story-{number}.html", paper.article(press.url, number))
+    gazette = {"url": f"{press.url}/rss.xml", "kind": "feed"}
+    configured(tmp_path, monkeypatch, news="feed_articles = 2", gazette=gazette)
+    assert windrow("run")[0] == 0
+    written = {}
+    for form in ("atom", "jsonl"):
+        capfd.readouterr()
+        with pytest.raises(SystemExit):
+            main(["export", "news", "--as", form])
+        written[form] = capfd.readouterr().err
+    rule = "more than 2 articles of an exported feed; the setting news.feed_articles allows more"
+    assert written["atom"] == f"2 articles written\nleft out: 1 article, {rule}\n"
+    assert written["jsonl"] == "3 articles written\n"
+
+
 def test_one_article_is_counted_as_one_by_export_and_by_why_and_a_damaged_one_is_reported(
     tmp_path, press, windrow, monkeypatch, capfd
 ):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from windrow.caps import NEWS_DOCUMENT_BYTES, SECTION_LINKS
+from windrow.caps import FEED_ARTICLES, NEWS_DOCUMENT_BYTES, SECTION_LINKS
 from windrow.contract import Captures, Collection, ColumnType, Derive, Requests, Settle, TypedColumn, later
 from windrow.errors import ConfigError
 from windrow.formats.url import describe_bad_address, normalise
@@ -141,6 +141,12 @@ CONFIGURATION = Configuration(
             SIZE,
             NEWS_DOCUMENT_BYTES.number,
             "maximum size of a list, page or answer of an API, as transferred or decompressed",
+        ),
+        Setting(
+            "news.feed_articles",
+            count(1, 10**6),
+            FEED_ARTICLES.number,
+            "maximum number of articles in an exported feed, the newest ones",
         ),
     ),
     source=SOURCE,

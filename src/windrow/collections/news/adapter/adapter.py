@@ -13,6 +13,7 @@ from typing import Any, TextIO
 from windrow.adapters.adapter import Explanation, Export
 from windrow.adapters.record_search import RecordFaces
 from windrow.adapters.records import RecordAdapter
+from windrow.caps import Excess
 from windrow.collections.news import standard
 from windrow.collections.news.adapter import export
 from windrow.collections.news.adapter.publish import Publisher, publish_file
@@ -44,8 +45,13 @@ class NewsAdapter(RecordAdapter):
     def __init__(self, collection: Collection) -> None:
         super().__init__(collection)
         forms = ("jsonl", "atom", "parquet", "warc")
-        help_text = "all articles, or all responses as WARC"
-        self.EXPORTS = (Export("news", forms, help_text, self._export_form, "articles", None, self._count_left_out),)
+        help_text = "all articles, the newest as a feed, or all responses as WARC"
+        self.EXPORTS = (
+            Export(
+                "news", forms, help_text, self._export_form, "articles", count_left_out=self._count_left_out,
+                find_excess=self._find_feed_excess,
+            ),
+        )  # fmt: skip
 
     def harvest(self, workspace: Workspace) -> Harvest:
         """Return what `RecordAdapter.harvest` returns, with a `Publisher` as the function of the step `publish`."""
@@ -131,6 +137,12 @@ class NewsAdapter(RecordAdapter):
             with closing(TreeIndex(path)) as index:
                 lost = sum(not (tree / file).is_file() for file in index.files())
         return lost + export.count_invalid(tree)
+
+    def _find_feed_excess(self, workspace: Workspace, form: str) -> tuple[Excess, ...]:
+        if form != "atom":
+            return ()
+        count = sum(1 for _ in export.read_articles(self._folders(workspace).articles))
+        return export.feed_cap(workspace).find_excess(count)
 
     def _export_warc(self, workspace: Workspace, out: TextIO) -> int:
         if not workspace.ledger.exists():

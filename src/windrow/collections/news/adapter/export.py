@@ -9,7 +9,7 @@ from heapq import nlargest
 from pathlib import Path
 from typing import Any, TextIO
 
-from windrow.caps import FEED_ENTRY_TEXT
+from windrow.caps import FEED_ARTICLES, FEED_ENTRY_TEXT, Cap
 from windrow.collections.news import standard
 from windrow.collections.news.standard import FIELDS
 from windrow.config import Workspace
@@ -17,9 +17,6 @@ from windrow.errors import MissingExtra
 from windrow.formats.markdown import read_markdown as render_markdown
 from windrow.formats.text import json_text, xml_text
 from windrow.model import MAX_INTEGER
-
-MAX_FEED_ARTICLES = 200
-"""The maximum number of articles in the Atom feed."""
 
 _BATCH_SIZE = 1_000  # articles that are written to Parquet at a time
 _MAX_SECONDS = 253_402_300_799  # the last second of the year 9999
@@ -50,9 +47,15 @@ def write_jsonl(tree: Path, out: TextIO) -> int:
     return count
 
 
+def feed_cap(workspace: Workspace) -> Cap:
+    """Return FEED_ARTICLES with the number of the setting `news.feed_articles`."""
+    maximum = next(setting.value for setting in workspace.values if setting.name == FEED_ARTICLES.setting)
+    return FEED_ARTICLES._replace(number=maximum)
+
+
 def write_atom(workspace: Workspace, tree: Path, out: TextIO) -> int:
-    """Write the MAX_FEED_ARTICLES newest articles as an Atom feed (RFC 4287); return the number of articles."""
-    newest = nlargest(MAX_FEED_ARTICLES, read_articles(tree), key=_time_of)
+    """Write the newest articles that `feed_cap` allows as an Atom feed (RFC 4287); return the number of articles."""
+    newest = nlargest(feed_cap(workspace).number, read_articles(tree), key=_time_of)
     last_updated = _format_time(_time_of(newest[0])) if newest else "1970-01-01T00:00:00Z"
     out.write('<?xml version="1.0" encoding="utf-8"?>\n<feed xmlns="http://www.w3.org/2005/Atom">\n')
     out.write(f"<title>{xml_text(workspace.name)}</title><id>urn:windrow:{xml_text(workspace.name)}</id>"
