@@ -73,8 +73,8 @@ def export_command(console: Console, name: str, form: str, *, start: str, end: s
     console.inform(f"{counted(counts.written, unit)} written")
     if counts.unselected:
         console.inform(f"left out by --start, --end or --only: {counted(counts.unselected, unit)}")
-    for cap, number in counts.excess:
-        console.inform(f"left out: {counted(number, unit)}, {cap.rule}; the setting {cap.setting} allows more")
+    for cap, excess in counts.excess:
+        console.inform(f"left out: {counted(excess, unit)}, {cap.rule}; the setting {cap.setting} allows more")
     if counts.invalid:
         number = counted(counts.invalid, unit)
         console.inform(f"left out, because they are not valid or not there: {number}; {counts.invalid_help}")
