@@ -3,6 +3,7 @@
 import gzip
 import re
 import unicodedata
+from itertools import product
 
 import pytest
 from markdown_it import MarkdownIt
@@ -39,7 +40,7 @@ CASES = {
     "<p><b>a</b><b>b</b> <strong><b>c</b></strong></p>": "**ab** **c**",
     "<p>x<em>,</em> y<b></b></p>": "x, y",
     "<p><b>Note:</b>text <b>Yes!?</b><i>no.</i>x <b>a</b>: <b>[b]</b>c</p>": (
-        "**Note**:text **Yes**!?*no*.x **a**: **[b\\]**c"
+        "**Note**:text **Yes**!?*no*.x **a**: **[b**\\]c"
     ),
     "<p><b>a<p>b</b> c": "**a**\n\n**b** c",
     "<p>a<br>b<br><br>c</p>": "a  \nb\n\nc",
@@ -177,3 +178,24 @@ def test_the_markdown_of_real_pages_is_read_again_as_the_text_that_they_have(sha
         text = LexborHTMLParser(f"<p>{page.markup}").text()
         same.append(spaceless(back) == spaceless(text))
     assert sum(same) >= 0.8 * len(same)
+
+
+@pytest.mark.parametrize("before", ["", "x", "彼は", "x ", "(", "€", "5"])
+@pytest.mark.parametrize("tag", ["b", "i", "s"])
+def test_emphasis_beside_letters_is_recognised_with_the_punctuation_outside(before: str, tag: str) -> None:
+    reader = MarkdownIt("commonmark").enable("strikethrough")
+    marks = ["", "(", "『", "„", "$", "\u2013", ".", "!", "*", '"', "\u2013 ", "[", "\\"]
+    for first, last, after in product(marks, [*marks, ")", "』", "%", " \u2013"], ["", "y", "を", " y", ")", "€"]):
+        html = f"<p>{before}<{tag}>{first}tea{last}</{tag}>{after}</p>"
+        markdown = html_to_markdown(html)
+        shown = LexborHTMLParser(reader.render(markdown)).body
+        assert shown is not None
+        assert " ".join(shown.text().split()) == " ".join(f"{before}{first}tea{last}{after}".split()), (html, markdown)
+        if not {"[", "\\"} & {first, last}:
+            assert shown.css_first("strong, em, s"), (html, markdown)
+
+
+def test_punctuation_that_begins_emphasis_after_a_letter_is_before_it() -> None:
+    assert html_to_markdown("<p>彼は<strong>『本』</strong>を読む") == "彼は『**本**』を読む"
+    assert html_to_markdown("<p>a<b><code>b</code></b>c") == "a`b`c"
+    assert html_to_markdown("<p>see <b><a href=http://a.b/>tea</a>.</b>Then") == "see **[tea](http://a.b/)**.Then"

@@ -12,6 +12,7 @@ from unicodedata import is_normalized, normalize
 
 from windrow.content.clutter import remove_clutter
 from windrow.content.markdown_blocks import WRITERS, Frame, TableRow, append_to_last_item, join_item, separate_list
+from windrow.content.markdown_marks import ends_word, move_marks_after, split_marks_before
 from windrow.content.markup import split_markup
 from windrow.content.outline import read_attribute, unescape
 from windrow.content.tree import parse, remove_silent_elements, serialise_body
@@ -28,8 +29,6 @@ _BRACKET = re.compile(r"[\[\]]")
 _BLOCK_START = re.compile(r"(?:#{1,6}|[-+>]|=+|-+)(?=[ \n]|$)|>|\|(?=[-:| ]*\|)|(\d{1,9})([.)])(?=[ \n]|$)")
 _SURROUNDING_SPACE = re.compile(r"\A([ \n]*)(.*?)([ \n]*)\Z", re.DOTALL)
 _WORD = re.compile(r"[^\W_]")
-_PUNCTUATED = re.compile(r"(.*[^\W_])([^\w\s\\*_`<>()\[\]~]+)", re.DOTALL)
-"""Matches text that ends in punctuation which has no meaning in Markdown."""
 _BACKTICKS = re.compile(r"`+")
 _SUPERSCRIPTS = str.maketrans("0123456789+-=()n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿ")
 _SUBSCRIPTS = str.maketrans("0123456789+-=()", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎")
@@ -150,8 +149,11 @@ class _Writer:
         if self._link_count and ("[" in plain or "]" in plain):
             plain = _escape_brackets(plain)
         line = self._line
-        if line and self._last_wrapped[0] == len(line) - 1 and _WORD.match(plain):
-            line[-1] = _move_punctuation_out(line[-1], self._last_wrapped[1])
+        if line and self._last_wrapped[0] == len(line) - 1 and not ends_word(plain[0]):
+            moved = move_marks_after(line[-1], self._last_wrapped[1])
+            if moved != line[-1]:
+                line[-1] = moved
+                self._last_wrapped = (-1, "")
         line.append(plain)
 
     def _read_preformatted(self, name: bytes, tag: bytes) -> None:
@@ -189,6 +191,8 @@ class _Writer:
         line, start = self._line, inline.start
         markup_inside = "".join(line[start:])
         del line[start:]
+        if self._last_wrapped[0] >= start:  # it is within this element, and no part of the line any more
+            self._last_wrapped = (-1, "")
         match = _SURROUNDING_SPACE.match(markup_inside)
         assert match is not None
         leading, content, trailing = match.groups()
@@ -206,9 +210,9 @@ class _Writer:
             wrapped_at, last_delimiter = self._last_wrapped
             if line and wrapped_at == len(line) - 1 and last_delimiter == delimiter and line[-1].endswith(delimiter):
                 line[-1] = f"{line[-1][: -len(delimiter)]}{content}{delimiter}"
+                self._last_wrapped = (len(line) - 1, delimiter)
             else:
-                line.append(f"{delimiter}{content}{delimiter}")
-            self._last_wrapped = (len(line) - 1, delimiter)
+                self._write_delimited(content, delimiter)
         else:
             markdown = _INLINE_WRITERS[inline.kind](self, inline, content)
             if markdown.startswith("[") and line and line[-1].endswith("!"):
@@ -216,6 +220,18 @@ class _Writer:
             line.append(markdown)
         if trailing:
             line.append(trailing)
+
+    def _write_delimited(self, content: str, delimiter: str) -> None:
+        line = self._line
+        before = line[-1] if line else ""
+        if self._last_wrapped[0] == len(line) - 1:
+            before = before.rstrip("*~")
+        marks, content, is_delimited = split_marks_before(before[-1:], content)
+        if marks:
+            line.append(marks)
+        line.append(f"{delimiter}{content}{delimiter}" if is_delimited else content)
+        if is_delimited:
+            self._last_wrapped = (len(line) - 1, delimiter)
 
     def _write_link(self, inline: _OpenInline, content: str) -> str:
         address = self._resolve_address(read_attribute(inline.tag, _HREF))
@@ -396,16 +412,6 @@ def _escape_brackets(text: str) -> str:
 
 def _escape_block_start(match: re.Match[str]) -> str:
     return f"{match[1]}\\{match[2]}" if match[1] else f"\\{match[0]}"
-
-
-def _move_punctuation_out(wrapped: str, delimiter: str) -> str:
-    """Return a part with delimiters that are recognised before a letter or a digit: punctuation follows them.
-
-    >>> _move_punctuation_out("**Note:**", "**"), _move_punctuation_out("*tea*", "*")
-    ('**Note**:', '*tea*')
-    """
-    match = _PUNCTUATED.fullmatch(wrapped.removesuffix(delimiter))
-    return f"{match[1]}{delimiter}{match[2]}" if match else wrapped
 
 
 def _collapse_spaces(line: str) -> str:
