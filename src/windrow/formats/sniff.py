@@ -153,12 +153,15 @@ _MIN_CHARACTERS = 40  # the language of a shorter text is not detected
 _LANGUAGE_TAG = re.compile(r"([a-z]{2,3})(?:[-_]([a-z]{4}))?(?:[-_]([a-z]{2}|[0-9]{3}))?(?:[-_].*)?", re.IGNORECASE)
 
 
+_NO_LANGUAGE = frozenset(("und", "mul", "zxx", "mis"))
+
+
 def normalise_tag(tag: str) -> str | None:
     """Return a language tag (BCP 47) in its preferred spelling, or None if it has no registered language.
 
-    Variants and extensions are left out, and so are unregistered scripts, and unregistered regions that are letters.
+    Tags that name no single language (`und`, `mul`, `zxx`, `mis`) are None. Variants and extensions are left out, and so are unregistered scripts, and unregistered regions that are letters.
 
-    >>> [normalise_tag(tag) for tag in ("zh_hant-tw", "ENG-us-x-twain", "en-xx", "xx", "12")]
+    >>> [normalise_tag(tag) for tag in ("zh_hant-tw", "ENG-us-x-twain", "en-xx", "xx", "und")]
     ['zh-Hant-TW', 'en-US', 'en', None, None]
     """
     match = _LANGUAGE_TAG.fullmatch(tag.strip())
@@ -167,7 +170,7 @@ def normalise_tag(tag: str) -> str | None:
     languages, scripts, regions = _language_registry()
     language_name, script, region = (part or "" for part in match.groups())
     preferred = languages.get(language_name.lower())
-    if preferred is None:
+    if preferred is None or preferred in _NO_LANGUAGE:
         return None
     script = script.title() if script.title() in scripts else ""
     region = region.upper() if region.isdigit() or region.upper() in regions else ""
