@@ -159,7 +159,8 @@ _NO_LANGUAGE = frozenset(("und", "mul", "zxx", "mis"))
 def normalise_tag(tag: str) -> str | None:
     """Return a language tag (BCP 47) in its preferred spelling, or None if it has no registered language.
 
-    Tags that name no single language (`und`, `mul`, `zxx`, `mis`) are None. Variants and extensions are left out, and so are unregistered scripts, and unregistered regions that are letters.
+    Tags that name no single language (`und`, `mul`, `zxx`, `mis`) are None. Variants and extensions are left out, and
+    so are unregistered scripts, and unregistered regions that are letters.
 
     >>> [normalise_tag(tag) for tag in ("zh_hant-tw", "ENG-us-x-twain", "en-xx", "xx", "und")]
     ['zh-Hant-TW', 'en-US', 'en', None, None]
