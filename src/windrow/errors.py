@@ -143,7 +143,8 @@ class StoreDamaged(StoreError):
     """A store's file is no longer a valid database."""
 
     reason = Reason.DISK_FAILED
-    hint = "move away all files whose names begin with the name of this file; windrow run makes a new one"
+    hint = "if the file is another program's, correct the setting that names it; otherwise move away all files whose"
+    hint += " names begin with the name of this file: windrow run makes a new one"
 
 
 class IndexDamaged(StoreDamaged):
