@@ -137,7 +137,7 @@ def test_forgetting_a_source_that_took_captures_names_the_source_that_keeps_the_
     run(workspace)
     (takedown,) = take_down_by_name(workspace, "said")
     assert takedown.errors == (
-        "2 captures not removed, since pages uses the bytes for its source web; to remove them there too: windrow forget web",
+        "2 captures not removed, since pages uses the bytes for its source web, which keeps them; only if that source is to lose them too: windrow forget web",
     )
     assert takedown.done
     assert quotes(workspace) == []

@@ -277,8 +277,8 @@ def _find_shared_bytes(
         if capture.same_address:
             attempts_by_source.setdefault((capture.collection, capture.source), set()).add(capture.attempt)
     errors = [
-        f"{counted(len(group), 'capture')} not removed, since {collection} uses the bytes for its source {source};"
-        f" to remove them there too: windrow forget {source}"
+        f"{counted(len(group), 'capture')} not removed, since {collection} uses the bytes for its source {source},"
+        f" which keeps them; only if that source is to lose them too: windrow forget {source}"
         for (collection, source), group in sorted(attempts_by_source.items())
     ]
     if unnamed := kept_attempts - set[int]().union(*attempts_by_source.values()):
