@@ -130,6 +130,8 @@ def count_session(ledger: Ledger, facts: tuple[int, int]) -> SessionCounts:
         crawl = crawls.get(attempts.collection)
         if crawl is not None and attempts.kind not in {crawl.page, CAPTURED}:
             continue  # a hint, such as a sitemap, and not a page
+        if attempts.guess:
+            continue  # nothing named the address, and the server does not have it
         field = classify_attempts(attempts, misses=_misses_of_gone(crawl))
         counts[field] += attempts.number
         if attempts.reason:

@@ -98,9 +98,11 @@ SELECT coalesce(max(rowid), 0) FROM address;
 (due BETWEEN 2 AND :now AND failures = 0 AND interval BETWEEN 0 AND 1)
 
 -- part: fails
--- The last attempt failed, and the document is not gone: since its last answer with content, it did not answer 410, or
+-- The last attempt failed, not only a guess led to the address, and the document is not gone: since its last answer with content, it did not answer 410, or
 -- 404 twice. One 404 is enough for the collections `gone_at_once`, but what such a source itself names is never gone.
-(a.failures > 0 AND (a.capture = 0 OR coalesce((SELECT sum(1 + (m.status = 410)) FROM attempt m
+(a.failures > 0 AND NOT EXISTS (SELECT 1 FROM request r WHERE r.digest = a.digest AND r.host = a.host
+    AND CASE WHEN json_valid(r.context) THEN json_extract(r.context, '$.is_guess') END)
+    AND (a.capture = 0 OR coalesce((SELECT sum(1 + (m.status = 410)) FROM attempt m
     WHERE m.address = a.digest AND m.host = a.host AND m.status IN (404, 410)
     AND m.seq > coalesce((SELECT max(g.seq) FROM attempt g WHERE g.address = a.digest AND g.host = a.host
         AND g.status < 400), 0)), 0)

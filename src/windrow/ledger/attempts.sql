@@ -83,7 +83,8 @@ SELECT count(*) FROM attempt v WHERE v.at > :at AND v.address <> 0 AND v.seq > (
 -- `listed` is true for listed files. For addresses, `kind` is the collection's own number for their kind. `earlier` is
 -- true if the address had a body before, and `taken` if a capture was used instead of a request. `misses` is how often the
 -- address had answered 404 since its last answer with content (at most 2; 410 counts as 2), for an answer 404 or 410, and
--- `seed` is whether such an address is one of the source's own: nothing else led to it.
+-- `seed` is whether such an address is one of the source's own: nothing else led to it. `guess` is whether nothing named the
+-- address, for any answer from 400 on.
 
 -- def ended_between(facts: tuple[int, int]) -> list[AttemptCount]
 -- Count by outcome the attempts that ended between two facts, without requests for robots.txt.
@@ -96,6 +97,8 @@ SELECT h.collection, h.source, v.listed_file IS NOT NULL AS "listed: bool", v.ki
                AND g.seq < v.seq AND g.status < 400), 0)), 0)) ELSE 0 END AS "misses: int",
        v.status IN (404, 410) AND EXISTS (SELECT 1 FROM address a
            WHERE a.digest = v.address AND a.host = v.host AND a.via = 0) AS "seed: bool",
+       coalesce(v.status >= 400, 0) AND EXISTS (SELECT 1 FROM request r WHERE r.digest = v.address AND r.host = v.host
+           AND CASE WHEN json_valid(r.context) THEN json_extract(r.context, '$.is_guess') END) AS "guess: bool",
        EXISTS (SELECT 1 FROM captured c WHERE c.attempt = v.seq) AS "taken: bool",
        sum(v.listed_file IS NULL OR NOT EXISTS (SELECT 1 FROM attempt l WHERE l.listed_file = v.listed_file
            AND l.host = v.host AND l.seq > v.seq AND l.end_seq BETWEEN :facts[0] AND :facts[1])) AS "number: int",
@@ -103,7 +106,7 @@ SELECT h.collection, h.source, v.listed_file IS NOT NULL AS "listed: bool", v.ki
 FROM (SELECT seq FROM attempt WHERE seq BETWEEN :facts[0] AND :facts[1] AND end_seq = seq AND address <> 0
     UNION ALL SELECT seq FROM attempt WHERE end_seq BETWEEN :facts[0] AND :facts[1] AND end_seq IS NOT seq) k
 CROSS JOIN attempt v ON v.seq = k.seq CROSS JOIN host h ON h.seq = v.host
-GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12;
+GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13;
 
 -- row: LatestCapture
 -- The latest complete capture of a file: its digest, and the date and address of the record with the bytes.

@@ -64,7 +64,8 @@ class AttemptCount(NamedTuple):
     `listed` is true for listed files. For addresses, `kind` is the collection's own number for their kind. `earlier` is
     true if the address had a body before, and `taken` if a capture was used instead of a request. `misses` is how often
     the address had answered 404 since its last answer with content (at most 2; 410 counts as 2), for an answer 404 or
-    410, and `seed` is whether such an address is one of the source's own: nothing else led to it.
+    410, and `seed` is whether such an address is one of the source's own: nothing else led to it. `guess` is whether
+    nothing named the address, for any answer from 400 on.
     """
 
     collection: str
@@ -78,6 +79,7 @@ class AttemptCount(NamedTuple):
     earlier: bool
     misses: int
     seed: bool
+    guess: bool
     taken: bool
     number: int
     received: int
@@ -191,9 +193,23 @@ def _make_attempt_row(row: tuple[Any, ...]) -> AttemptRow:
 
 
 def _make_attempt_count(row: tuple[Any, ...]) -> AttemptCount:
-    collection, source, listed, kind, status, reason, mime, revisit, earlier, misses, seed, taken, number, received = (
-        row
-    )
+    (
+        collection,
+        source,
+        listed,
+        kind,
+        status,
+        reason,
+        mime,
+        revisit,
+        earlier,
+        misses,
+        seed,
+        guess,
+        taken,
+        number,
+        received,
+    ) = row
     return AttemptCount(
         collection,
         source,
@@ -206,6 +222,7 @@ def _make_attempt_count(row: tuple[Any, ...]) -> AttemptCount:
         bool(earlier),
         misses,
         bool(seed),
+        bool(guess),
         bool(taken),
         number,
         received,
