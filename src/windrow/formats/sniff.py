@@ -35,6 +35,7 @@ _SIGNATURES: tuple[tuple[bytes, str], ...] = (
 _TWO_PART_SIGNATURES = ((b"RIFF", 8, b"WEBPVP", "image/webp"), (b"RIFF", 8, b"WAVE", "audio/wave"),
           (b"RIFF", 8, b"AVI ", "video/avi"), (b"FORM", 8, b"AIFF", "audio/aiff"),
           (b"", 4, b"ftyp", "video/mp4"))  # fmt: skip
+_FIRST_BYTES = (*(signature for signature, _ in _SIGNATURES), b"RIFF", b"FORM")
 _UNKNOWN_TYPES = frozenset(("", "unknown/unknown", "application/unknown", "*/*"))
 _DOWNLOAD_TYPES = frozenset(("application/octet-stream", "binary/octet-stream", "application/x-download",
                              "application/download", "application/force-download"))  # fmt: skip
@@ -108,6 +109,8 @@ def is_textual(essence: str) -> bool:
 
 def signature_type(head: bytes) -> str:
     """Return the binary type whose signature the first bytes have, or "" if they have no known signature."""
+    if not (head.startswith(_FIRST_BYTES) or head.startswith(b"ftyp", 4)):  # as nearly all documents
+        return ""
     for signature, media_type in _SIGNATURES:
         if head.startswith(signature):
             return media_type
