@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sqlalchemy import make_url
 
 from windrow.app import Windrow
 from windrow.collections.drops.adapter.harvest import read_resources
@@ -18,7 +19,7 @@ from windrow.config import declared_settings, default_toml, find_workspace, load
 from windrow.contract import registry
 from windrow.errors import ConfigError, NotAWorkspace
 from windrow.model import Limits, Secret
-from windrow.settings.kinds import read_duration, read_size, show_duration, show_size
+from windrow.settings.kinds import file_of, read_duration, read_size, show_duration, show_size
 from windrow.settings.setting import Setting, variable_name
 
 SETTINGS = declared_settings()
@@ -369,6 +370,13 @@ def test_databases(root: Path) -> None:
     workspace = load(root, {"WINDROW_DROPS_TRACKER": "mysql+pymysql://u@h/d", "WINDROW_DROPS_TRACKER_SECRET": "env:X"})
     assert workspace.section(Drops).tracker.url == "mysql+pymysql://u@h/d"
     assert workspace.section(Drops).tracker.secret == Secret("env:X")
+
+
+def test_the_path_of_a_database_is_no_url(root: Path) -> None:
+    (root / "windrow.toml").write_text('[drops]\nstore = "50%20?timeout=3#/d.sqlite"\n')
+    url = load(root, {}).section(Drops).store.url
+    assert make_url(url).database == str(file_of(url)) == f"{root}/50%20?timeout=3#/d.sqlite"
+    assert not make_url(url).query
 
 
 def test_a_run_closes_warc_files_at_the_size_that_is_configured(root: Path) -> None:

@@ -60,6 +60,7 @@ def test_no_place_is_the_workspace_or_what_windrow_keeps_there(root: Path, name:
         ('[drops]\nstore = "tracker.sqlite"', "is the same as"),
         ('[drops]\nstore = "sqlite:///{root}/ledger.sqlite"', "is the same as"),
         ('[drops]\nstore = "sqlite:///{root}/ledger.sqlite?timeout=5"', "is the same as"),
+        ('[drops]\nstore = "sqlite:///{root}/%6cedger.sqlite"', "is the same as"),
         ('[drops]\nstore = "ledger.sqlite-wal"', "clashes with a file that SQLite keeps beside ledger.path"),
         ('[drops]\nschemas.specimen = "archive/x.xsd"', "archive.folder: .* contains drops.schemas.specimen"),
         ('[drops]\nlists.strains = "summary.sqlite"', "is the same as drops.lists.strains"),

@@ -110,7 +110,7 @@ class RunnableWorkspace(WorkspaceDatabases):
     def add_folder(self, name: str, centre: str = "H", path: Path | None = None, **more: Any) -> Path:
         """Declare a source that is a local folder, and return the folder."""
         folder = make_drop_folders(path or self.root / "partner" / name)
-        self.add_source(name, f"file://{folder}/", centre, **more)
+        self.add_source(name, f"{folder.as_uri()}/", centre, **more)
         return folder
 
     def add_healthy(self, number: int = 1, centre: str = "J") -> str:

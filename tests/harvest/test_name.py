@@ -2,7 +2,9 @@
 
 import hashlib
 
-from tests.faults.workspace import DAY, put
+import pytest
+
+from tests.faults.workspace import DAY, DropsWorkspace, put
 from windrow.demo.partner import drop, experiments, pack, specimens
 
 
@@ -92,6 +94,18 @@ def test_what_the_tracker_has_no_room_for_is_refused_at_once(make_workspace):
     outcome = workspace.run()
     assert outcome.code == 4
     assert "source far: base_path has 302 characters" in str(outcome.error)
+
+
+@pytest.mark.parametrize("name", ["a%20b", "q?timeout=3", "ü#&+:"])
+def test_all_databases_are_in_the_workspace_whatever_the_name_of_its_folder(tmp_path, name):
+    (tmp_path / "a b").mkdir()
+    workspace = DropsWorkspace(tmp_path / name)
+    good = workspace.add_healthy()
+    assert workspace.run().code == 0
+    workspace.assert_complete(good)
+    assert workspace.faults() == []
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted({"a b", name})
+    assert not list((tmp_path / "a b").iterdir())
 
 
 def test_states_are_told_as_declared(make_workspace):

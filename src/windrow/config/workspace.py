@@ -17,6 +17,7 @@ from windrow.errors import ConfigError, NotAWorkspace
 from windrow.model import Limits, Secret, Source
 from windrow.private_files import write_whole
 from windrow.settings.configuration import DatabaseAddress, Section
+from windrow.settings.kinds import file_of
 from windrow.settings.setting import Value, is_name
 from windrow.stores.index.folder import index_folder
 
@@ -311,17 +312,17 @@ def location_of_setting(value: Value, root: Path | None = None) -> _Location | N
     a text without a scheme is then a path below `root`.
     """
     setting_value = value.value
-    path: str | Path = ""
+    path: str | Path | None = None
     if isinstance(setting_value, Path):
         path = setting_value
     elif isinstance(setting_value, Secret):
         kind, _, secret_location = setting_value.place.partition(":")
-        path = secret_location if kind == "file" else ""
+        path = secret_location if kind == "file" else None
     elif isinstance(setting_value, str) and root and setting_value and "://" not in setting_value:
         path = root / setting_value
-    elif isinstance(setting_value, str) and setting_value.startswith("sqlite"):
-        path = setting_value.partition(":///")[2].partition("?")[0].removeprefix("file:")
-    return None if path in {"", ":memory:"} else _make_location(value.name, Path(path), value.origin)
+    elif isinstance(setting_value, str):
+        path = file_of(setting_value)
+    return None if path is None else _make_location(value.name, Path(path), value.origin)
 
 
 def _make_location(name: str, path: Path, origin: str = "") -> _Location:

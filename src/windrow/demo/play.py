@@ -93,7 +93,7 @@ def play_demo(folder: Path, say: Callable[[str], None], run: Callable[[str, bool
             url = f"{scheme}://{user}{HOST}:{served.port}/"
             write_source(folder, centre, url, served.settings, has_password=bool(user))
             say(f"{centre} serves {scheme}://{HOST}:{served.port}/")
-        write_source(folder, "Wtsi", f"file://{(internet / 'Wtsi').resolve()}/", {}, has_password=False)
+        write_source(folder, "Wtsi", f"{(internet / 'Wtsi').resolve().as_uri()}/", {}, has_password=False)
         say(f"Wtsi serves the folder {internet / 'Wtsi'}")
         sites = stack.enter_context(serve_sites())
         if find_spec("icalendar") is None:

@@ -9,7 +9,7 @@ from datetime import date
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from windrow.errors import ConfigError
 from windrow.host_part import ALL_HOSTS, HostPart
@@ -207,7 +207,27 @@ def _read_database(value: Any, root: Path) -> str:
         raise ConfigError("expected a path or a database's address")
     if "://" in text:
         return text
-    return f"sqlite:///{_resolve_path(root, text)}"
+    return sqlite_url(_resolve_path(root, text))
+
+
+def sqlite_url(path: Path) -> str:
+    """Return the database address of an SQLite file, with the characters quoted that mean something else in a URL.
+
+    >>> sqlite_url(Path("/w/50%20?/a b.sqlite"))
+    'sqlite:////w/50%2520%3F/a b.sqlite'
+    """
+    return f"sqlite:///{quote(str(path), safe=' +/')}"
+
+
+def file_of(url: str) -> Path | None:
+    """Return the path of the file that an SQLite URL names, or None for any other URL and for a database in memory.
+
+    >>> file_of("sqlite:////w/50%2520%3F/a.sqlite?timeout=5"), file_of("postgresql+psycopg://db.example.org/a")
+    (PosixPath('/w/50%20?/a.sqlite'), None)
+    """
+    backend, _, location = url.partition(":///")
+    path = unquote(location.partition("?")[0]).removeprefix("file:")
+    return Path(path) if backend.partition("+")[0] == "sqlite" and path not in {"", ":memory:"} else None
 
 
 def _read_command(value: Any, root: Path) -> tuple[str, ...]:

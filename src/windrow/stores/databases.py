@@ -16,6 +16,7 @@ from sqlalchemy import exc
 
 from windrow.errors import ConfigError, MissingExtra, StoreDamaged, StoreError, StoreUnreachable, WindrowError
 from windrow.reasons import Reason
+from windrow.settings.kinds import file_of
 from windrow.stores.sqlite import DISK_FULL_ERRORS, close_on_failure, is_damaged, open_or_read
 
 DRIVER_EXTRAS = {"postgresql": "postgresql", "mariadb": "mariadb", "mysql": "mariadb"}
@@ -232,20 +233,6 @@ _TEMPORARY_CODES = {
     *("1040", "1205", "1213", "2002", "2003", "2006", "2013", "1053", "1927"),
     *("40001", "40P01", "53300", "57P01", "57P02", "57P03", "55P03"),
 }
-
-
-def file_of(url: str) -> Path | None:
-    """Return the path of the file that an SQLite URL names, or None for any other URL and for a database in memory.
-
-    >>> file_of("sqlite:////w/a.sqlite?timeout=5"), file_of("postgresql+psycopg://db.example.org/a")
-    (PosixPath('/w/a.sqlite'), None)
-    """
-    try:
-        parsed = sa.make_url(url)
-    except exc.ArgumentError:  # the command that connects says so
-        return None
-    path = (parsed.database or "").removeprefix("file:")
-    return Path(path) if parsed.get_backend_name() == "sqlite" and path not in {"", ":memory:"} else None
 
 
 def is_missing_file(url: str) -> bool:

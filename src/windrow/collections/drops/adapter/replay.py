@@ -42,7 +42,7 @@ from windrow.engine.steps.worker import WorkerConfig
 from windrow.errors import UsageError
 from windrow.model import Site, Source
 from windrow.settings.configuration import DatabaseAddress
-from windrow.stores.databases import file_of
+from windrow.settings.kinds import file_of, sqlite_url
 
 
 def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> ReplayResult | None:
@@ -60,7 +60,7 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
     rebuild_workspace = workspace
     if _has_file_store(workspace):
         rebuild_workspace = workspace.with_section(
-            "drops", replace(workspace.section(Drops), store=DatabaseAddress(f"sqlite:///{new_store_file}"))
+            "drops", replace(workspace.section(Drops), store=DatabaseAddress(sqlite_url(new_store_file)))
         )
     changes: list[ReplayChange] = []
     with ExitStack() as stack:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from windrow.adapters.adapter import refuse_without_contact
 from windrow.adapters.trial import DocumentFinding, DocumentReport, FetchedBytes, RecordPreview, TrialPart
@@ -113,7 +113,7 @@ def _read_file(address: str, limits: Limits) -> PageTrial:
         raw = file.read(limits.transfer_size + 1)
     if len(raw) > limits.transfer_size:
         raise UsageError(f"the file {path} is larger than pages.limits.transfer_size ({limits.transfer_size:,} bytes)")
-    url = normalise(path.name, FILE_BASE).url or FILE_BASE
+    url = normalise(quote(path.name), FILE_BASE).url or FILE_BASE
     return PageTrial(str(path), SampledAnswer(url, raw, 200, {}, 0.0))
 
 
