@@ -108,6 +108,50 @@ def test_all_databases_are_in_the_workspace_whatever_the_name_of_its_folder(tmp_
     assert not list((tmp_path / "a b").iterdir())
 
 
+def test_a_tracker_that_is_filled_anew_has_what_came_from_former_sources_and_centres(make_workspace):
+    def rows():
+        download = "JOIN zip_download d ON d.id = x.zip_id JOIN file_source_has_zip f ON f.id = d.zf_id"
+        names = "c.short_name, c.is_active, x.fname, x.inc, r.short_name, s.base_path"
+        return workspace.query_tracker(
+            f"SELECT {names}, x.phase_id, x.status_id FROM xml_file x JOIN centre c ON c.id = x.centre_id {download}"
+            " JOIN file_source s ON s.id = f.file_source_id JOIN resource_state r ON r.id = s.state_id ORDER BY 3, 2"
+        )
+
+    workspace = make_workspace()
+    declare_centres(workspace, 'short_name = "Zoo"')
+    zoo = put(
+        workspace.add_folder("zoo", "Zoo"),
+        f"Zoo.{DAY}.1.impc.zip",
+        pack({f"Zoo.{DAY}.1.specimen.impc.xml": specimens("H", 3)}),
+    )
+    jax = put(workspace.add_folder("jax", "J"), *drop("J", DAY, 1))
+    assert workspace.run().code == 0
+    workspace.assert_complete(zoo, jax)
+    (workspace.root / "sources" / "zoo.toml").unlink()
+    (workspace.root / "sources" / "jax.toml").rename(workspace.root / "sources" / "jackson.toml")
+    workspace.configure()
+    assert workspace.run().code == 0
+    before = rows()
+    assert ("Zoo", 0, f"Zoo.{DAY}.1.specimen.impc.xml", 1) in [row[:4] for row in before]
+    assert {row[4] for row in before} == {"removed"}
+    for file in workspace.root.glob("tracker.sqlite*"):
+        file.unlink()
+    assert workspace.run().code == 0
+    assert rows() == before
+    assert workspace.faults() == []
+
+
+def test_a_source_that_was_never_listed_is_removed_too(make_workspace):
+    workspace = make_workspace()
+    workspace.add_healthy()
+    workspace.add_source("mistyped", f"file://{workspace.root}/nowhere/")
+    workspace.run()
+    (workspace.root / "sources" / "mistyped.toml").unlink()
+    assert workspace.run().code == 0
+    state_query = "SELECT r.short_name FROM file_source s JOIN resource_state r ON r.id = s.state_id ORDER BY s.id"
+    assert workspace.query_tracker(state_query) == [("available",), ("removed",)]
+
+
 def test_states_are_told_as_declared(make_workspace):
     workspace = make_workspace()
     good = workspace.add_healthy()

@@ -121,7 +121,8 @@ def _refuse_shared_origins(
             host = origin.partition("://")[2]
             raise UsageError(
                 f"{name}: what it has of {origin} belongs to the source {source} too, which would lose it; if {name}"
-                " was only renamed, nothing needs to be done: its row `held` in windrow status stays, and is not requested",
+                " was only renamed, nothing needs to be done: its row `held` in windrow status stays, and nothing is"
+                " requested",
                 hint=f"leave it; windrow forget {shlex.quote(host)} would remove it from all sources, for good",
             )
 

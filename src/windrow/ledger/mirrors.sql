@@ -17,9 +17,29 @@ FROM mirror o JOIN listed_file f ON f.seq = o.listed_file
 -- Return the mirrors at which these files are listed now.
 {mirror} WHERE o.present = 1 AND o.listed_file IN (SELECT value FROM json_each(:files)) ORDER BY o.listed_file, o.source;
 
--- def sources() -> set[str]
--- Return the sources that have ever listed a file.
-SELECT DISTINCT source FROM mirror ORDER BY source;
+-- row: SourcePlace
+-- Where a source was, by the address of its latest transfer and the path of this file below the source's base.
+-- Both are empty if there was none. `owner` is the one of most of its files, or empty if all names were refused.
+
+-- def places(collection: str) -> list[SourcePlace]
+-- Return the places of the sources that ever listed a file of a collection, by their first files.
+WITH place (source, first, transfer) AS (
+    SELECT o.source, min(o.listed_file), (SELECT max(v.seq) FROM host h JOIN attempt v ON v.host = h.seq
+        WHERE h.source = o.source AND h.collection = :collection AND v.listed_file IS NOT NULL)
+    FROM mirror o JOIN listed_file f ON f.seq = o.listed_file WHERE f.collection = :collection GROUP BY o.source
+)
+SELECT p.source AS "source: str",
+       coalesce((SELECT f.owner FROM mirror o JOIN listed_file f ON f.seq = o.listed_file
+           WHERE o.source = p.source AND f.owner <> '' GROUP BY f.owner ORDER BY count(*) DESC, f.owner LIMIT 1), '')
+           AS "owner: str",
+       coalesce((SELECT v.url FROM attempt v WHERE v.seq = p.transfer), '') AS "url: str",
+       coalesce((SELECT o.path FROM attempt v JOIN mirror o ON o.listed_file = v.listed_file AND o.source = p.source
+           WHERE v.seq = p.transfer), '') AS "path: str"
+FROM place p ORDER BY p.first, p.source;
+
+-- def owners(collection: str) -> set[str]
+-- Return the owners of all files of a collection whose names were not refused when they were first listed.
+SELECT DISTINCT owner FROM listed_file WHERE collection = :collection AND owner <> '';
 
 -- row: ListingCount
 -- The number of listing events of one kind at a source: listed, refused, changed or gone.

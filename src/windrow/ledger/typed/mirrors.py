@@ -26,6 +26,18 @@ class Mirror(NamedTuple):
     sidecar: str
 
 
+class SourcePlace(NamedTuple):
+    """Where a source was, by the address of its latest transfer and the path of this file below the source's base.
+
+    Both are empty if there was none. `owner` is the one of most of its files, or empty if all names were refused.
+    """
+
+    source: str
+    owner: str
+    url: str
+    path: str
+
+
 class ListingCount(NamedTuple):
     """The number of listing events of one kind at a source: listed, refused, changed or gone."""
 
@@ -272,9 +284,13 @@ class TypedMirrors(LedgerQueries):
         """Return the mirrors at which these files are listed now."""
         return self._database.rows(_make_mirror, "mirrors.of_files", json.dumps([*files]))
 
-    def sources(self) -> set[str]:
-        """Return the sources that have ever listed a file."""
-        return {*self._database.column("mirrors.sources")}
+    def places(self, collection: str) -> list[SourcePlace]:
+        """Return the places of the sources that ever listed a file of a collection, by their first files."""
+        return self._database.rows(SourcePlace._make, "mirrors.places", collection)
+
+    def owners(self, collection: str) -> set[str]:
+        """Return the owners of all files of a collection whose names were not refused when they were first listed."""
+        return {*self._database.column("mirrors.owners", collection)}
 
     def listed_between(self, facts: tuple[int, int]) -> list[ListingCount]:
         """Count by source and kind the events of files at sources between two facts, except comparisons."""

@@ -18,6 +18,7 @@ from windrow.collections.drops.database.declared import (
     CENTRES,
     Declarations,
     make_declared_rows,
+    make_former_source,
     make_seeds,
     tracker_time,
 )
@@ -143,20 +144,31 @@ class Tracker:
         self.projection.seed(make_seeds(self._declarations.created_at))
         if not owner:
             self.projection.set_owner(identity)
-        source_names = ledger.mirrors.sources()
-        removed_sources = source_names - {source.name for source in self._declarations.sources}
-        removed_centres = set(self.projection.keys("centre")) - {name.lower() for name in self._declarations.names}
-        declarations = replace(
-            self._declarations,
-            removed_sources=tuple(sorted(removed_sources)),
-            removed_centres=tuple(sorted(removed_centres)),
-        )
-        self.projection.apply(make_declared_rows(declarations), checkpoint)
+        self._declarations = self._add_removed(self._declarations, ledger)
+        self.projection.apply(make_declared_rows(self._declarations), checkpoint)
         return checkpoint
 
     def mark(self) -> StoreMark:
         """Return of which ledger the tracker is, and the number of the last fact that was projected."""
         return StoreMark(self.projection.owner(), self.projection.checkpoint())
+
+    def _add_removed(self, declarations: Declarations, ledger: Ledger) -> Declarations:
+        """Add the sources and centres that are declared no more, but are in the tracker or on the ledger.
+
+        Without those on the ledger, a tracker that is filled anew would lack their downloads.
+        """
+        sources = {source.name for source in declarations.sources}
+        centres = {name.lower() for name in declarations.names}
+        written_sources = set(self.projection.keys("file_source"))
+        places = [place for place in ledger.mirrors.places(COLLECTION.name) if place.source not in sources]
+        owners = ledger.mirrors.owners(COLLECTION.name)
+        return replace(
+            declarations,
+            removed_sources=tuple(sorted(written_sources - sources)),
+            removed_centres=tuple(sorted(set(self.projection.keys("centre")) - centres)),
+            former_sources=tuple(make_former_source(*place) for place in places if place.source not in written_sources),
+            former_centres=tuple(sorted(owner for owner in owners if owner.lower() not in centres)),
+        )
 
     def catch_up(self, ledger: Ledger) -> None:
         """Project every fact after the checkpoint; the first call also writes the seed rows, centres and sources."""

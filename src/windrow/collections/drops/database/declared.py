@@ -10,12 +10,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
+from urllib.parse import urlsplit
 
 from windrow.collections.drops import name as names
 from windrow.collections.drops.database.projection_rows import Insert, RowChange, Seed
 from windrow.collections.drops.phase import PHASE_MEANINGS
 from windrow.collections.drops.settings import Centre
-from windrow.model import Source
+from windrow.model import Site, Source
+from windrow.reasons import Reason
 
 STATUSES = {
     "pending": ("the phase has not begun", "aaaaaa00"),
@@ -129,8 +131,10 @@ class Declarations:
     created_at: datetime
     centres: tuple[Centre, ...] = ()
     sources: tuple[Source, ...] = ()
-    removed_sources: tuple[str, ...] = ()  # on the ledger, but no longer declared
+    removed_sources: tuple[str, ...] = ()  # in the tracker, but no longer declared
     removed_centres: tuple[str, ...] = ()  # in the tracker, but no longer declared; in lower case
+    former_sources: tuple[Source, ...] = ()  # on the ledger, but neither in the tracker nor declared
+    former_centres: tuple[str, ...] = ()  # on the ledger, but no longer declared
     zip_name: str = names.ZIP_PATTERN
     xml_name: str = names.XML_PATTERN
 
@@ -139,6 +143,24 @@ class Declarations:
         """The short names of the standard's centres that are not declared, and of all declared centres."""
         declared_names = {centre.short_name.lower(): centre.short_name for centre in self.centres}
         return (*(name for name in CENTRES if name.lower() not in declared_names), *declared_names.values())
+
+    def names_for(self, reason: Reason | None) -> tuple[str, ...]:
+        """Return the centres that the name of a file may have which was refused for a reason, or None: accepted."""
+        return self.names if reason else (*self.names, *self.former_centres)
+
+
+def make_former_source(name: str, owner: str, url: str, path: str) -> Source:
+    """Return a source that is not declared any more, as far as the ledger knows it: without a user and a secret.
+
+    `url` is where it had the file whose path below its base was `path`.
+
+    >>> make_former_source("far", "H", "ftp://a.example:2121/out/add/x.zip", "add/x.zip").site.address()
+    'ftp://a.example:2121/out/'
+    """
+    scheme, _, location = url.removesuffix(path).partition("://")
+    authority, slash, base = location.partition("/")
+    parts = urlsplit(f"//{authority}")
+    return Source(name, "drops", Site(scheme, parts.hostname or "", parts.port, base=slash + base), owner)
 
 
 def make_declared_rows(declarations: Declarations) -> list[RowChange]:
@@ -156,6 +178,9 @@ def _make_centre_rows(declarations: Declarations) -> Iterator[RowChange]:
         yield RowChange("centre", short_name.lower(), active_again, initial_values=values, insert=Insert.AGAIN)
     for short_name in declarations.removed_centres:
         yield RowChange("centre", short_name, {"is_active": False}, insert=Insert.NEVER)
+    for short_name in declarations.former_centres:
+        initial_values = {"short_name": short_name, "full_name": "", "email": "", "created": created_at}
+        yield RowChange("centre", short_name.lower(), {"is_active": False}, initial_values=initial_values)
     for centre in declarations.centres:
         declared_texts = {
             "full_name": centre.full_name,
@@ -172,7 +197,11 @@ def _make_centre_rows(declarations: Declarations) -> Iterator[RowChange]:
 
 
 def _make_source_rows(declarations: Declarations) -> Iterator[RowChange]:
-    for source in declarations.sources:
+    placed_sources = [
+        *((source, _state_id(source), Insert.AGAIN) for source in declarations.sources),
+        *((source, _STATE_IDS["removed"], Insert.NEW) for source in declarations.former_sources),
+    ]
+    for source, state_id, insert in placed_sources:
         site = source.site
         secret = site.secret or site.key
         values = {
@@ -181,11 +210,11 @@ def _make_source_rows(declarations: Declarations) -> Iterator[RowChange]:
             "username": site.username,
             "accesskey": secret.place if secret else "",
             "base_path": _end_with_slash(site.base),
-            "state_id": _state_id(source),
+            "state_id": state_id,
         }
         references = {"centre_id": ("centre", source.owner.lower())}
         initial_values = {"created": tracker_time(declarations.created_at)}
-        yield RowChange("file_source", source.name, values, references, initial_values, insert=Insert.AGAIN)
+        yield RowChange("file_source", source.name, values, references, initial_values, insert=insert)
     for name in declarations.removed_sources:
         yield RowChange("file_source", name, {"state_id": _STATE_IDS["removed"]}, insert=Insert.NEVER)
 

@@ -125,22 +125,22 @@ def _project_task_closed(fact: ledger_facts.TaskClosed, _: Declarations, add_cha
 def _project_file_found(fact: ledger_facts.FileFound, declarations: Declarations, add_change: _AddChange) -> None:
     if fact.collection == COLLECTION.name:
         folder, _, name = fact.key.partition("/")
-        add_change(_make_zip_row(name, declarations, fact.size))
+        add_change(_make_zip_row(name, declarations.names_for(fact.reason), declarations, fact.size))
         values, references = {"todo_id": action_id(folder)}, {"zip_id": ("zip_file", name.lower())}
         add_change(RowChange("zip_action", str(fact.seq), values, references, _PENDING_STATE, _UNLESS_IN_QC))
 
 
 def _project_member_found(fact: ledger_facts.MemberFound, declarations: Declarations, add_change: _AddChange) -> None:
     if fact.collection == COLLECTION.name and not names.refusal_reason(fact.name):
-        name_parts = names.read_xml_name(fact.name, declarations.names, declarations.xml_name)
+        name_parts = names.read_xml_name(fact.name, declarations.names_for(fact.reason), declarations.xml_name)
         values, references = _make_name_values(name_parts)
         values |= {"fname": fact.name, "size_bytes": fact.size, "content_md5": fact.md5 or None}
         references["zip_id"] = ("zip_download", str(fact.attempt))
         add_change(RowChange("xml_file", str(fact.seq), values, references, _NAMED_STATE, _UNLESS_IN_QC))
 
 
-def _make_zip_row(name: str, declarations: Declarations, size: int | None = None) -> RowChange:
-    values, references = _make_name_values(names.read_zip_name(name, declarations.names, declarations.zip_name))
+def _make_zip_row(name: str, centres: Iterable[str], declarations: Declarations, size: int | None = None) -> RowChange:
+    values, references = _make_name_values(names.read_zip_name(name, centres, declarations.zip_name))
     initial_values = {"file_name": name, "size_bytes": size}
     return RowChange("zip_file", name.lower(), values, references, initial_values)
 
@@ -203,7 +203,8 @@ def _project_decision(fact: ledger_facts.Decided, declarations: Declarations, ad
     if not _is_about(fact.subject, ZIP_KIND):
         return
     if fact.act is Reason.RETRIED and fact.subject.attempt is None:
-        add_change(_make_zip_row(fact.subject.key.partition("/")[2], declarations))  # its centre may be declared by now
+        # Its centre may be declared by now.
+        add_change(_make_zip_row(fact.subject.key.partition("/")[2], declarations.names_for(None), declarations))
     if fact.act is Reason.CANCELLED and fact.subject.attempt is not None:
         download = ("zip_download", str(fact.subject.attempt))
         _add_log_line(add_change, str(fact.seq), download, Reason.CANCELLED.class_name, fact.message)
