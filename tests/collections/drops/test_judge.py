@@ -182,6 +182,16 @@ def test_a_date_with_a_time_zone_has_a_note() -> None:
     assert (finding.kind, finding.level) == ("DateWithZone", Level.NOTE)
     assert "dateOfExperiment '2024-02-01+14:00' has a time zone" in finding.message
     assert of_mouse(dob="2024-01-31Z") == ["DateWithZone"]
+    status = '<statusCode date="2024-02-02-08:00">IMPC_PSC_001</statusCode>'
+    housing = '<housing fromLIMS="1" lastUpdated=" 2024-01-01+05:00 "><procedure procedureID="P"/></housing>'
+    line = f'<line colonyID="c1">{status}</line>'
+    findings = read(experiments(experiment("e1", "s1", inner=status), line, housing)).findings
+    messages = [finding.message for finding in findings if finding.kind == "DateWithZone"]
+    assert [message.partition(" has ")[0] for message in messages] == [
+        "experiment 'e1': date '2024-02-02-08:00'",
+        "line 'c1': date '2024-02-02-08:00'",
+        "housing: lastUpdated '2024-01-01+05:00'",
+    ]
 
 
 def test_experiments_and_lines_need_a_status_or_a_procedure() -> None:

@@ -216,6 +216,8 @@ def test_housing_is_known_by_its_origin_and_date() -> None:
     first = f'<housing fromLIMS="1" lastUpdated="2024-01-02">{procedure(name="P_HOU")}</housing>'
     second = f'<housing fromLIMS="false">{procedure(name="P_HOU")}</housing>'
     assert identifiers(experiments(first, second)) == ["H_true_2024-01-02_P_HOU", "H_false_P_HOU"]
+    for day in ("2024-01-02Z", "2024-01-02+05:00", " 2024-01-02 "):
+        assert identifiers(experiments(first.replace("2024-01-02", day))) == ["H_true_2024-01-02_P_HOU"]
 
 
 def test_long_identifiers_are_shortened_and_stay_distinct() -> None:

@@ -18,8 +18,6 @@ from windrow.model import Level
 
 ParameterCheck = Callable[[Findings, Node, ParameterRule | None, set[str]], None]
 
-_DAY_LENGTH = len("yyyy-MM-dd")
-
 
 def check_simple(findings: Findings, element: Node, rule: ParameterRule | None, _: set[str]) -> None:
     """Check that a simple parameter or metadata has a value of the right type and, if it has options, one of them."""
@@ -204,11 +202,8 @@ def check_line(findings: Findings, element: Node, pipeline: Pipeline | None) -> 
 def check_experiment(findings: Findings, element: Node, pipeline: Pipeline | None, centre_id: str) -> None:
     """Check the date, specimens and status codes of an experiment; if it has no status code, check its procedure."""
     title = f"experiment {quote(element.get('experimentID', ''))}"
-    day = element.get("dateOfExperiment", "").strip()
-    if not day:
+    if not element.get("dateOfExperiment", "").strip():
         findings.report("DateMissing", f"{title} has no dateOfExperiment", element)
-    elif day[_DAY_LENGTH:]:
-        _note_zone(findings, element, f"{title}: dateOfExperiment {quote(day)}")
     for specimen in element.iterchildren("{*}specimenID"):
         specimen_id = specimen.text or ""
         key = documents.specimen_identifier(centre_id, specimen_id)
@@ -378,8 +373,6 @@ def check_mutant(findings: Findings, element: Node) -> None:
 def check_birth(findings: Findings, element: Node) -> None:
     """Check that a mouse has a date of birth that is not in the future."""
     birth_date = element.get("DOB", "").strip()
-    if birth_date[_DAY_LENGTH:]:
-        _note_zone(findings, element, f"{_specimen_title(element)}: DOB {quote(birth_date)}")
     if not birth_date:
         findings.report("BirthDateMissing", f"{_specimen_title(element)} has no DOB", element)
     elif not findings.today:
@@ -399,11 +392,6 @@ def check_stage(findings: Findings, element: Node) -> None:
     elif not minimum <= float(match[1]) < limit:
         message = f"{title}: {unit} stage {quote(stage)} must be at least {minimum} and below {limit}"
         findings.report("StageOutOfRange", message, element)
-
-
-def _note_zone(findings: Findings, element: Node, title: str) -> None:
-    """Add a note for a date with a time zone, which has no column: the day is the one at the centre."""
-    findings.report("DateWithZone", f"{title} has a time zone; the day is kept as it is written", element, Level.NOTE)
 
 
 def _specimen_title(element: Node) -> str:

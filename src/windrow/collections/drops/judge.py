@@ -9,12 +9,12 @@ errors. In a document that deletes records, only the identifiers are checked.
 from __future__ import annotations
 
 from windrow.collections.drops.checks import check_centre, check_specimen
-from windrow.collections.drops.documents import Node, local_name, parse_document, read_all
+from windrow.collections.drops.documents import Node, find_children, local_name, parse_document, read_all
 from windrow.collections.drops.elements import ROOT_TAGS
-from windrow.collections.drops.reference import Findings, read_lists
+from windrow.collections.drops.reference import Findings, quote, read_lists
 from windrow.contract import Task
 from windrow.errors import StepError
-from windrow.model import Reading
+from windrow.model import Level, Reading
 from windrow.reasons import Reason
 
 IDENTIFYING_ATTRIBUTES = {
@@ -24,6 +24,10 @@ IDENTIFYING_ATTRIBUTES = {
     "line": ("colonyID",),
 }
 """A dict from the name of a record's element to its identifying attributes. Those of a housing are not checked."""
+
+DATE_ATTRIBUTES = {"mouse": "DOB", "experiment": "dateOfExperiment", "housing": "lastUpdated", "statusCode": "date"}
+"""A dict from the name of an element to its attribute that is a date."""
+_DAY_LENGTH = len("yyyy-MM-dd")
 
 
 def judge(task: Task) -> Reading:
@@ -43,6 +47,8 @@ def judge(task: Task) -> Reading:
     for record in records:
         _check_identifiers(findings, record)
     if action != "delete":
+        for record in records:
+            _note_zones(findings, record)
         if root.tag == ROOT_TAGS["specimen"]:
             for record in records:
                 check_specimen(findings, record)
@@ -61,3 +67,16 @@ def _check_identifiers(findings: Findings, record: Node) -> None:
             findings.check_identifier("procedureID", element.get("procedureID", ""), element)
         elif element_name == "specimenID":
             findings.check_identifier("specimenID", element.text or "", element)
+
+
+def _note_zones(findings: Findings, record: Node) -> None:
+    """Add a note for each date with a time zone, which has no column: the day is the one at the centre."""
+    name = local_name(record)
+    identifiers = [quote(record.get(attribute, "")) for attribute in IDENTIFYING_ATTRIBUTES.get(name, ())]
+    title = " ".join((name, *identifiers))
+    for element in (record, *find_children(record, "statusCode")):
+        attribute = DATE_ATTRIBUTES.get(local_name(element))
+        day = element.get(attribute, "").strip() if attribute else ""
+        if day[_DAY_LENGTH:]:
+            message = f"{title}: {attribute} {quote(day)} has a time zone; the day is kept as it is written"
+            findings.report("DateWithZone", message, element, Level.NOTE)

@@ -261,7 +261,9 @@ def _identify_line(centre_id: str, element: Node) -> str:
 
 def _identify_housing(centre_id: str, element: Node) -> str:
     from_lims = "true" if element.get("fromLIMS", "").strip() in {"true", "1"} else "false"
-    return documents.housing_identifier(centre_id, from_lims, element.get("lastUpdated"), _procedure_id(element))
+    day = element.get("lastUpdated")
+    last_updated = None if day is None else documents.parse_date(day)
+    return documents.housing_identifier(centre_id, from_lims, last_updated, _procedure_id(element))
 
 
 IDENTIFIERS: dict[str, Callable[[str, Node], str]] = {
