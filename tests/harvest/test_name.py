@@ -182,6 +182,23 @@ def test_the_same_bytes_under_a_name_of_the_other_kind_are_read_anew(make_worksp
     assert workspace.item_state(third) == ("xsd", "failed", None)
 
 
+def test_one_name_with_other_bytes_in_another_folder_has_a_finding(make_workspace):
+    workspace = make_workspace()
+    folder = workspace.add_folder("own")
+    name, content = drop("H", DAY, 1)
+    put(folder, name, content)
+    put(folder, name, content, "edit")
+    assert workspace.run().code == 0
+    assert workspace.findings(f"edit/{name}") == []
+    key = put(folder, name, content + b"more", "delete")
+    for _ in range(2):
+        workspace.run()
+        found = [finding for finding in workspace.findings(key) if finding[0] == "SameNameDiffers"]
+        message = f"{key} has other bytes than {{}}/{name}; both are read"
+        assert [text for _, text in found] == [message.format("add"), message.format("edit")]
+    assert [kind for kind, _ in workspace.zip_log(key)].count("SameNameDiffers") == 2
+
+
 def test_side_cars(make_workspace):
     workspace = make_workspace("[drops]\nattempts = 1\n")
     folder = workspace.add_folder("own")

@@ -92,6 +92,7 @@ def _list_and_fetch(run: HarvestRun, _discovery: Listing) -> None:
         _fetch_again(run, failed_sources)
     if not run.stopping():
         fetching.Fetching(run, failed_sources).run()
+        comparing.compare_folders(run)
     if not run.stopping():
         comparing.compare_mirrors(run, failed_sources)
 

@@ -16,6 +16,24 @@ WHERE f.collection = :collection AND f.file_key IN (SELECT value FROM json_each(
 -- Return the numbers of a collection's listed files, in order.
 SELECT seq FROM listed_file WHERE collection = :collection ORDER BY seq;
 
+-- row: SameName
+-- A fetched file, and one of the same name in another folder that was fetched earlier, with other bytes.
+
+-- def with_same_name(collection: str, folders: Sequence[str], kind: str) -> list[SameName]
+-- Return the files with other bytes than an earlier one of the same name in another of these folders.
+-- Those reported under this kind since their latest transfer are left out; earlier transfers do not count.
+SELECT f.seq AS file, f.file_key AS key, o.file_key AS other_key
+FROM listed_file f CROSS JOIN json_each(:folders) d
+JOIN listed_file o ON o.collection = f.collection AND o.seq <> f.seq
+    AND o.file_key = d.value || substr(f.file_key, instr(f.file_key, '/'))
+JOIN attempt v ON v.seq = (SELECT max(a.seq) FROM attempt a
+    WHERE a.listed_file = f.seq AND a.reason IS NULL AND a.end_seq IS NOT NULL)
+JOIN attempt w ON w.seq = (SELECT max(a.seq) FROM attempt a
+    WHERE a.listed_file = o.seq AND a.reason IS NULL AND a.end_seq IS NOT NULL)
+WHERE f.collection = :collection AND v.digest <> w.digest AND w.seq < v.seq
+AND NOT EXISTS (SELECT 1 FROM finding n WHERE n.item = f.seq AND n.kind = :kind AND n.seq > v.seq)
+ORDER BY f.seq, o.seq;
+
 -- row: ArrivalCount
 -- The number of files whose attempts ended with the same `reason` (None: fetched).
 -- `compared` is true if the files were compared with a checksum file.

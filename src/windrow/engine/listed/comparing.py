@@ -63,6 +63,23 @@ class _ComparedSource:
         return f"{message}; {self.received:,} bytes fetched for this"
 
 
+SAME_NAME = "SameNameDiffers"
+"""The kind of the finding that a file has other bytes than one of the same name in another folder."""
+
+
+def compare_folders(run: HarvestRun) -> None:
+    """Record a finding about each fetched file with other bytes than one of the same name in another folder.
+
+    A standard may know both under one name, such as the `zip_file` of drops, whose size and digest are those of one.
+    """
+    pairs = run.ledger.listed_files.with_same_name(run.collection.name, run.collection.listing.folders, SAME_NAME)
+    if pairs:
+        with run.ledger.writing() as writer:
+            for file, key, other_key in pairs:
+                finding = Finding(SAME_NAME, f"{key} has other bytes than {other_key}; both are read", Level.WARN)
+                writer.items.add_findings(run.session, file, run.collection.fetch_phase, [finding])
+
+
 def compare_mirrors(run: HarvestRun, down: set[str]) -> None:
     """Compare at most MAX_COMPARED mirrors with archived files, except at sources that are `down` or paused."""
     pauses = OriginPauses(run.ledger)

@@ -25,6 +25,14 @@ class KnownFile(NamedTuple):
     attempt: int
 
 
+class SameName(NamedTuple):
+    """A fetched file, and one of the same name in another folder that was fetched earlier, with other bytes."""
+
+    file: int
+    key: str
+    other_key: str
+
+
 class ArrivalCount(NamedTuple):
     """The number of files whose attempts ended with the same `reason` (None: fetched).
 
@@ -52,6 +60,15 @@ class TypedListedFiles(LedgerQueries):
     def numbers(self, collection: str) -> list[int]:
         """Return the numbers of a collection's listed files, in order."""
         return self._database.column("listed_files.numbers", collection)
+
+    def with_same_name(self, collection: str, folders: Sequence[str], kind: str) -> list[SameName]:
+        """Return the files with other bytes than an earlier one of the same name in another of these folders.
+
+        Those reported under this kind since their latest transfer are left out; earlier transfers do not count.
+        """
+        return self._database.rows(
+            SameName._make, "listed_files.with_same_name", json.dumps([*folders]), collection, kind
+        )
 
     def fetched_between(self, collection: str, facts: tuple[int, int]) -> list[ArrivalCount]:
         """Count by reason and `compared` the files with an attempt that ended between two facts."""
