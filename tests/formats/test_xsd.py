@@ -56,6 +56,16 @@ def test_findings_with_line_and_column(schema):
     ]
 
 
+def test_space_around_a_date_is_removed_before_it_is_read(schema):
+    row = b"<row id=' 1 '><n> 5 </n><m>%b</m></row>\n"
+    assert xsd.validate(document(row % b"\n 2024-01-31+01:00\t", row % b"2024-01-31"), schema, LIMITS) == []
+    bad = (b" 2024-02-30 ", b"2024 -01-31", "\u00a02024-01-31".encode(), b" 2024-01-31Z'", b"")
+    findings = xsd.validate(document(row % b" 2024-01-31 ", *(row % text for text in bad)), schema, LIMITS)
+    assert [finding.line for finding in findings] == [3, 4, 5, 6, 7]
+    many = document(*[row % b" 2024-01-31 "] * (2 * xsd.MAX_FINDINGS), row % b"x")
+    assert [finding.line for finding in xsd.validate(many, schema, LIMITS)] == [2 * xsd.MAX_FINDINGS + 2]
+
+
 def test_prefixes_and_other_encodings_have_places_too(schema):
     content = (
         "<?xml version='1.0' encoding='UTF-16'?>\n<p:set xmlns:p='urn:s'>\u00e9<p:row id='1'><p:n/></p:row></p:set>"

@@ -166,14 +166,14 @@ STEPS = (
     Read("unzip", "1", ZIP_KIND, later(f"{_PACKAGE}.steps:unzip")),
     Check(
         "xsd",
-        "1",
+        "2",
         XML_KIND,
         later(f"{_PACKAGE}.steps:check_xsd"),
         SCHEMA_NAMES,
         by=later(f"{_PACKAGE}.steps:kind_in_rank"),
     ),
-    Load("upload", "1", XML_KIND, later(f"{_PACKAGE}.rows:read_rows")),
-    Judge("data", "1", XML_KIND, later(f"{_PACKAGE}.judge:judge"), LIST_NAMES),
+    Load("upload", "2", XML_KIND, later(f"{_PACKAGE}.rows:read_rows")),
+    Judge("data", "2", XML_KIND, later(f"{_PACKAGE}.judge:judge"), LIST_NAMES),
     Summarise("context", "1", XML_KIND),
     Summarise("overview", "1", XML_KIND),
 )
