@@ -66,7 +66,8 @@ def test_an_index_from_a_pipe_is_read_by_sources_of_two_collections(tmp_path):
 def test_a_pipe_without_an_end_leaves_free_what_must_stay_free_and_is_ended_when_the_run_stops(tmp_path):
     reading_end, writing_end = os.pipe()
     os.write(writing_end, b" CDX N b a m s k r M S V g\n")
-    run = SimpleNamespace(archive=tmp_path, tick=lambda: None, stopping=lambda: 0, limits=Limits(free_space=2**62))
+    settings = SimpleNamespace(archive=tmp_path, limits=Limits(free_space=2**62))
+    run = SimpleNamespace(settings=settings, tick=lambda: None, stopping=lambda: 0)
     with pytest.raises(DiskFull, match="must stay free"):
         store_piped(run, Path(f"/dev/fd/{reading_end}"), ["press"])
     run.stopping = lambda: 1  # while the pipe is silent, but open
