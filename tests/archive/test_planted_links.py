@@ -6,6 +6,8 @@ import os
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
@@ -15,7 +17,9 @@ from windrow.archive.part_file import PartFile
 from windrow.collections.news.adapter.publish import publish_file
 from windrow.engine.captures.piped_indexes import store_piped
 from windrow.engine.check import index_archive
+from windrow.engine.run import HarvestRun
 from windrow.ledger import Ledger
+from windrow.model import Limits
 
 LETTER = b"a letter outside the archive"
 
@@ -65,7 +69,10 @@ def store_index(archive: Path) -> None:
     plant(archive / "indexes/.part")
     index_lines = archive.parent / "lines"
     index_lines.write_text("a line")
-    store_piped(index_lines, archive, ["papers"], lambda: None)
+    run = SimpleNamespace(
+        settings=SimpleNamespace(archive=archive, limits=Limits()), tick=lambda: None, stopping=lambda: 0
+    )
+    store_piped(cast(HarvestRun, run), index_lines, ["papers"])
 
 
 def publish(archive: Path) -> None:

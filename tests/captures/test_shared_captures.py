@@ -51,7 +51,9 @@ def test_a_record_that_two_sources_want_is_copied_once_and_belongs_to_both(tmp_p
     assert "0 taken; 4 were taken, or failed, before" in comments(workspace)[0]
     (takedown,) = take_down_by_name(workspace, "first", adapters=["quotes"])
     (error,) = takedown.errors
-    assert error.startswith("2 captures not removed, since quotes uses the bytes for its source second;")
+    assert error.startswith(
+        "2 captures not removed, since quotes uses the bytes for its source second, which keeps them;"
+    )
     assert quotes(workspace) == [f"never say {SECRET}", "two"]
     (takedown,) = take_down_by_name(workspace, f"{ORIGIN}/said/1.html", adapters=["quotes"])
     assert quotes(workspace) == ["two"]

@@ -185,6 +185,11 @@ def test_config_trust_pins_a_key_once(workspace, windrow) -> None:
     assert windrow("config", "trust", "harwell", KEY, "--json").messages[0]["new"] is True
     assert windrow("config", "trust", "harwell", KEY, "--json").messages[0]["new"] is False
     assert KEY in (workspace / "host_keys.toml").read_text()
+    other = KEY.replace("SHA256:", "SHA256:x")[: len(KEY)]
+    assert (
+        f"still trusted too: {KEY}; if the server has replaced a key"
+        in windrow("config", "trust", "harwell", other).err
+    )
     assert windrow("config", "trust", "nosuch", KEY).code == 2
     assert windrow("config", "trust", "harwell", "SHA256:short").code == 2
 

@@ -5,7 +5,9 @@ import hashlib
 import pytest
 
 from tests.faults.workspace import DAY, DropsWorkspace, put
+from windrow.app import Windrow
 from windrow.demo.partner import drop, experiments, pack, specimens
+from windrow.errors import UsageError
 
 
 def declare_centres(workspace, *more):
@@ -180,6 +182,18 @@ def test_the_same_bytes_under_a_name_of_the_other_kind_are_read_anew(make_worksp
     third = put(folder, f"H.{DAY}.3.impc.zip", pack({wrong.replace(".1.", ".3."): content}))
     assert workspace.run().code == 0
     assert workspace.item_state(third) == ("xsd", "failed", None)
+
+
+def test_a_zip_of_a_source_that_is_switched_off_is_not_put_back(make_workspace):
+    workspace = make_workspace()
+    key = put(workspace.add_folder("own"), *drop("H", DAY, 1))
+    workspace.add_healthy()
+    assert workspace.run().code == 0
+    workspace.add_folder("own", state="maintenance")
+    with pytest.raises(UsageError, match=f"source own is switched off, so no run requests {key}"):
+        Windrow(workspace.root).retry(key)
+    assert workspace.item_state(key)[:2] == ("overview", "done")
+    workspace.assert_complete(key)
 
 
 def test_one_name_with_other_bytes_in_another_folder_has_a_finding(make_workspace):

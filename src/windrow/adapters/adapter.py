@@ -216,9 +216,8 @@ class Window(NamedTuple):
     """Which changes to list: those that the sessions with the numbers `facts` (first, last; None: all) wrote.
 
     A session may also write what an earlier session received but did not write because it was stopped. If `since` is
-    given, changes that listings and responses from this time on show are listed too. If `lines` is true, the changed
-    lines of each changed text are included. Of all these, only those with a `fact` in `shown_by` (first, last), and
-    those before `until`, are listed. Changes of another source than `source` (empty: any) may be left out.
+    given, changes that listings and responses from then on show are listed too. `lines` includes the changed lines of
+    texts. Of all these, those with a `fact` in `shown_by` (first, last), before `until` and of `source` are listed.
     """
 
     since: datetime | None = None

@@ -43,7 +43,8 @@ def decide(
     them; for `cancel`, waiting items. An empty `source` or `reason` selects all. Items that are cancelled already are
     not cancelled again. With `dry_run` nothing is written. Raise UsageError for an unknown name, reason or source, for
     names together with a source or reason, if none of the three is given, for an undeclared source from which nothing
-    can be retried, for a name of an item that only undeclared sources have, and if a finished item would be cancelled.
+    can be retried, for a name of an item that only sources have which are undeclared or switched off, and if a finished
+    item would be cancelled.
     """
     reason = current_name(REASONS, reason)
     known_sources = _known_sources(workspace, ledger)
@@ -56,8 +57,8 @@ def decide(
     }
     if source in undeclared and not any(chosen_by_collection.values()):
         raise _undeclared_source(source, "what failed there")
-    if names and undeclared:
-        _refuse_undeclared(ledger, chosen_by_collection, {*undeclared})
+    if names and decision == RETRY:
+        _refuse_unrequested(workspace, ledger, chosen_by_collection, {*undeclared})
     keys = {item.key for items in chosen_by_collection.values() for item in items}
     for name in names:
         if keys.isdisjoint(chain([name], *(frontier.spellings(name) for frontier in frontiers.values()))):
@@ -144,17 +145,30 @@ def _refuse_wrong_selection(
         raise UsageError(f"there is no source {source!r}{suggestion}", hint="windrow status")
 
 
-def _refuse_undeclared(
-    ledger: Ledger, chosen_by_collection: Mapping[str, Sequence[Chosen]], undeclared: AbstractSet[str]
-) -> None:
-    """Raise UsageError for an item that only undeclared sources have, unless it has unread attempts of an address."""
+def _refuse_unrequested(
+    workspace: Workspace, ledger: Ledger, chosen_by_collection: Mapping[str, Sequence[Chosen]],
+    undeclared: AbstractSet[str],
+) -> None:  # fmt: skip
+    """Raise UsageError for an item that only sources have which no run requests.
+
+    These are undeclared or switched off. Unread attempts of an address are read again without a request.
+    """
+    switched_off = {source.name for source in workspace.sources if not source.active}
     for name, items in chosen_by_collection.items():
         for item in items:
             addresses = ledger.addresses.of_sources(name, item.number)
             sources = {row.source for row in addresses or ledger.mirrors.of_files([item.number])}
             has_unread_attempts = bool(addresses and item.children)
-            if sources and sources <= undeclared and not has_unread_attempts:
+            if not sources or has_unread_attempts:
+                continue
+            if sources <= undeclared:
                 raise _undeclared_source(min(sources), item.key)
+            if sources <= undeclared | switched_off:
+                source = min(sources & switched_off)
+                raise UsageError(
+                    f"source {source} is switched off, so no run requests {item.key}",
+                    hint="switch the source on first; windrow status shows its state",
+                )
 
 
 def _undeclared_source(source: str, requested: str) -> UsageError:

@@ -128,6 +128,12 @@ def trust(console: Console, source: str, fingerprint: str) -> int:
         console.message("trust", {"source": source, "fingerprint": fingerprint, "new": is_new})
     else:
         console.inform(f"{source}: {'pinned' if is_new else 'was pinned already'}: {fingerprint}")
+    pinned = console.open().config.source(source)
+    if pinned and (others := [key for key in pinned.site.host_keys if key != fingerprint]):
+        console.inform(
+            f"{source}: still trusted too: {', '.join(others)}; if the server has replaced a key, delete the old one"
+            " from host_keys.toml, or from `host_keys` of the source"
+        )
     return 0
 
 

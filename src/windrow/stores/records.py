@@ -155,11 +155,10 @@ class RecordStore(ChangeCounts):
                 self._new_attempts = min(known), max(known)
             note_sessions(self._connection, {session: checkpoint})
             self._mark_unindexed(touched_records)
-            self._connection.execute(
-                "INSERT INTO meta VALUES ('checkpoint', ?)"
-                " ON CONFLICT DO UPDATE SET value = max(value, excluded.value)",
-                (checkpoint,),
+            query = (
+                "INSERT INTO meta VALUES ('checkpoint', ?) ON CONFLICT DO UPDATE SET value = max(value, excluded.value)"
             )
+            self._connection.execute(query, (checkpoint,))
         return repeated
 
     def _settle_entry(self, entry: AttemptObservations, repeated: list[tuple[int, Skip]]) -> set[int]:
@@ -496,6 +495,6 @@ class RecordStore(ChangeCounts):
 
     def taken_down(self, key: str) -> list[int]:
         """Return the attempts that observed the record `key` and were taken down."""
-        query = "SELECT attempt FROM taken_down WHERE key = ? ORDER BY attempt"
+        query, number = "SELECT attempt FROM taken_down WHERE key = ? ORDER BY attempt", (hash64(key),)
         with self._guarded():
-            return [attempt for (attempt,) in self._connection.execute(query, (hash64(key),))]
+            return [attempt for (attempt,) in self._connection.execute(query, number)]

@@ -7,7 +7,7 @@ import pytest
 from tests.clock import pass_time
 from tests.collections.news.press import Press
 from tests.collections.news.test_substitutes import SUBSTITUTES, gazette, put_article, put_feed
-from tests.collections.news.workspace import articles, run
+from tests.collections.news.workspace import articles, configured, run
 from windrow.app import Windrow
 from windrow.app.changes import count_skipped
 from windrow.app.status import count_open
@@ -58,3 +58,18 @@ def test_an_article_that_was_another_page_at_first_is_requested_again_until_it_i
 def unread(workspace):
     with closing(Ledger(workspace.ledger)) as ledger:
         return [(count.reason, count.documents) for count in count_unread(ledger, COLLECTION)]
+
+
+def test_a_robots_file_that_no_page_names_and_that_is_not_there_is_no_failure(tmp_path, press):
+    """Its 404 was counted as a failed item for ever, without a reason that a command showed."""
+    path = "/news/harbour-plan-1.html"
+    put_article(press, path, "Harbour plan")
+    put_feed(press, {path: "Harbour plan"})
+    press.put(
+        "/", "<html><head><title>G</title><link rel=alternate type=application/rss+xml href=/rss.xml></head></html>"
+    )
+    run(configured(tmp_path, {"g": {"url": f"{press.url}/"}}))
+    assert press.asked.count("/robots.txt") == 2, "for its rules, and for its sitemaps"
+    status = Windrow(tmp_path).status()
+    (source,) = status.sources
+    assert (source.failed, status.reasons) == (0, ())

@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from windrow.contract import NOT_MODIFIED, REQUEST, Ask, AttemptObservations, Observation, Skip, results_of
+from windrow.contract import ASK, NOT_MODIFIED, REQUEST, Ask, AttemptObservations, Observation, Skip, results_of
+from windrow.engine.source_counts import GONE
 from windrow.model import Attempt, Finding, Reading, RecordedAttempt
 from windrow.reasons import BY_RULE, OWN_FAULTS, SUBSTITUTE_REASONS, Reason
 
@@ -44,7 +45,8 @@ class SettledAttempt(NamedTuple):
         if self.result is None or isinstance(self.result, Reading):
             attempt = self.recorded.attempt
             is_unchanged = not has_records and self.result is None and _has_not_changed(attempt)
-            failure = attempt.reason if has_records and (attempt.status is not None or attempt.seconds) else None
+            is_answered = attempt.kind != ASK and (attempt.status is not None or attempt.seconds > 0)
+            failure = attempt.reason if has_records and is_answered and attempt.status not in GONE else None
             return is_unchanged, self.result.reason if self.result else failure
         if not has_records:
             reason = getattr(self.result, "reason", "")
