@@ -215,9 +215,8 @@ ALL_FACTS = (0, 2**62)
 class Window(NamedTuple):
     """Which changes to list: those that the sessions with the numbers `facts` (first, last; None: all) wrote.
 
-    A session may also write what an earlier session received but did not write because it was stopped. If `since` is
-    given, changes that listings and responses from then on show are listed too. `lines` includes the changed lines of
-    texts. Of all these, those with a `fact` in `shown_by` (first, last), before `until` and of `source` are listed.
+    If `since` is given, changes that listings and responses from then on show are listed too. `lines` includes the
+    changed lines of texts. Of all these, those with a `fact` in `shown_by`, before `until` and of `source` are listed.
     """
 
     since: datetime | None = None

@@ -21,6 +21,13 @@ SELECT EXISTS (SELECT 1 FROM followed f CROSS JOIN attempt v ON v.seq = f.attemp
     CROSS JOIN address a ON a.digest = v.address AND a.host = v.host AND a.url NOT LIKE '%/robots.txt'
     WHERE f.collection = :collection AND f.source = :source AND f.requests = 0 AND f.offers = 0 AND f.reason IS NULL);
 
+-- def count_failing(collection: str, source: str) -> int
+-- Count the addresses of a source whose last request failed, except those that were not found or are gone.
+SELECT count(*) FROM host h JOIN address a ON a.host = h.seq AND a.failures > 0
+JOIN attempt v ON v.seq = (SELECT max(b.seq) FROM attempt b WHERE b.address = a.digest AND b.host = a.host)
+WHERE h.collection = :collection AND h.source = :source AND v.reason IS NOT NULL
+AND coalesce(v.status, 0) NOT IN (404, 410);
+
 -- def count_unused_before(attempt: int) -> int
 -- Count the answers in a row, before an attempt at the same address, that were followed and not used.
 SELECT count(*) FROM attempt v JOIN attempt b ON b.address = v.address AND b.host = v.host AND b.seq < v.seq

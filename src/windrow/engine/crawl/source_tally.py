@@ -206,6 +206,7 @@ def _check_faults(run: HarvestRun, crawl: Crawl, tally: SourceTally) -> None:
 
     If this run requested nothing from it, the last attempts at its seeds decide.
     """
+    key = run.collection.name, tally.source.name
     if not tally.attempts and not tally.handed_out:
         tally.faults, tally.more_faults = [], 0
         for fault in _earlier_faults(run, crawl, tally):
@@ -214,9 +215,9 @@ def _check_faults(run: HarvestRun, crawl: Crawl, tally: SourceTally) -> None:
         tally.is_failed = True
         more = f"and {tally.more_faults:,} more like these" if tally.more_faults else ""
         tally.problem = "; ".join(filter(None, [*tally.faults, more, tally.problem]))
-    elif crawl.by_request and not run.ledger.requests.has_document(run.collection.name, tally.source.name):
+    elif crawl.by_request and tally.source in run.harvest.sources and not run.ledger.requests.has_document(*key):
         # Its lists are answered, but what they name is not: a later run may request nothing of it.
-        failing = sum(host.failing for host in run.ledger.addresses.host_states(tally.source.name, "", 0))
+        failing = run.ledger.requests.count_failing(*key)
         if failing >= MIN_UNUSABLE:
             tally.is_failed = True
             named = f"none of its documents could ever be fetched: {failing:,} failed at the last request"

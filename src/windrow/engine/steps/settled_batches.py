@@ -6,8 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from windrow.contract import ASK, NOT_MODIFIED, REQUEST, Ask, AttemptObservations, Observation, Skip, results_of
-from windrow.engine.source_counts import GONE
+from windrow.contract import NOT_MODIFIED, REQUEST, Ask, AttemptObservations, Observation, Skip, results_of
 from windrow.model import Attempt, Finding, Reading, RecordedAttempt
 from windrow.reasons import BY_RULE, OWN_FAULTS, SUBSTITUTE_REASONS, Reason
 
@@ -37,17 +36,14 @@ class SettledAttempt(NamedTuple):
     def judge_use(self, *, has_records: bool) -> tuple[bool, Reason | None]:
         """Return whether the result is usable, and a reason if it is not usable but should be.
 
-        A failed reading and None are not usable. If the step makes records (`has_records`), the reason of None is why
-        the request failed, and a result that is empty or has only Skips is not usable either; its reason is the first
-        of the Skips' reasons that is not in BY_RULE. If it does not, a document without text, a file without a reader
-        and another page in its place are not usable, and a page that has not changed is.
+        A failed reading and None are not usable. If the step makes records (`has_records`), a result that is empty or
+        has only Skips is not usable either; the reason is the first of the Skips' reasons that is not in BY_RULE. If it
+        does not, a document without text, a file without a reader and another page in its place are not usable, and a
+        page that has not changed is.
         """
         if self.result is None or isinstance(self.result, Reading):
-            attempt = self.recorded.attempt
-            is_unchanged = not has_records and self.result is None and _has_not_changed(attempt)
-            is_answered = attempt.kind != ASK and (attempt.status is not None or attempt.seconds > 0)
-            failure = attempt.reason if has_records and is_answered and attempt.status not in GONE else None
-            return is_unchanged, self.result.reason if self.result else failure
+            is_unchanged = not has_records and self.result is None and _has_not_changed(self.recorded.attempt)
+            return is_unchanged, self.result.reason if self.result else None
         if not has_records:
             reason = getattr(self.result, "reason", "")
             is_usable = reason not in _WITHOUT_DOCUMENT and reason != Reason.UNSUPPORTED

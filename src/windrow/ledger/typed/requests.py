@@ -109,6 +109,11 @@ class TypedRequests(LedgerQueries):
         """Return whether a source ever returned a document that leads nowhere, and so is no list."""
         return bool(self._database.value("requests.has_document", collection, source))
 
+    def count_failing(self, collection: str, source: str) -> int:
+        """Count the addresses of a source whose last request failed, except those that were not found or are gone."""
+        value: int = self._database.value("requests.count_failing", collection, source)
+        return value
+
     def count_unused_before(self, attempt: int) -> int:
         """Count the answers in a row, before an attempt at the same address, that were followed and not used."""
         value: int = self._database.value("requests.count_unused_before", attempt)
