@@ -27,6 +27,27 @@ def test_a_zone_that_cannot_be_looked_up_is_unknown(zone: str) -> None:
     assert unread == []
 
 
+@pytest.mark.parametrize("zone", ["Europe", "A" * 300])
+def test_a_zone_of_a_calendar_that_cannot_be_looked_up_is_unknown(zone: str) -> None:
+    content = calendar("DTSTART:20261209T000000").replace(HEAD, f"{HEAD}X-WR-TIMEZONE:{zone}\r\n")
+    events, unread = read(content, "icalendar")
+    assert [event.value.get("time_note") for event in events] == ["unknown_zone"] * 2
+    assert unread == []
+
+
+@pytest.mark.parametrize("error", [AssertionError, RecursionError, NotImplementedError, IndexError])
+def test_whatever_a_rule_of_repetition_raises_costs_its_event_alone(
+    error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise error("refused")
+
+    monkeypatch.setattr("dateutil.rrule.rrulestr", refuse)
+    events, unread = read(calendar("DTSTART:20261209T000000", "RRULE:FREQ=DAILY;COUNT=3"), "icalendar")
+    assert [event.value["title"] for event in events] == ["b"]
+    assert [(part.reason, part.message) for part in unread] == [(Reason.NOT_WELL_FORMED, "event 1: refused")]
+
+
 @pytest.mark.parametrize(
     ("length", "status"), [(100, "cancelled"), (1_400, "scheduled")], ids=["at the beginning", "later"]
 )

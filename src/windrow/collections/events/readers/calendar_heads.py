@@ -18,7 +18,9 @@ from windrow.collections.events.times import zone_of
 from windrow.errors import MissingExtra, StepError
 from windrow.formats.text import counted
 
-LIBRARY_ERRORS = (StepError, ValueError, TypeError, KeyError, AttributeError, IndexError, ArithmeticError, OSError)
+LIBRARY_ERRORS = (
+    StepError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, OSError, AssertionError, RuntimeError
+)  # fmt: skip
 """Errors that the library or the reader raises for an invalid property; an event with such a property is skipped."""
 
 
@@ -168,8 +170,10 @@ def _zone_of_offset(text: str) -> tzinfo | None:
 
 
 def _zone_of_windows(name: str) -> ZoneInfo | None:
-    zone = icalendar_library().timezone.tzp.timezone(name)
-    return zone if isinstance(zone, ZoneInfo) else None
+    with suppress(*LIBRARY_ERRORS):  # such as the name of a folder of zones
+        zone = icalendar_library().timezone.tzp.timezone(name)
+        return zone if isinstance(zone, ZoneInfo) else None
+    return None
 
 
 _PROPERTY_LINE = re.compile(

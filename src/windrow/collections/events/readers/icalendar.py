@@ -139,9 +139,10 @@ def _parse_events(document: SourceDocument, event_texts: Iterable[EventText]) ->
         if calendar.zones != zones:
             zones = calendar.zones
             define_zones(zones)
-        joined_text, joined_lines = join_broken_texts(translate_event(event_text, calendar.is_version_1))
-        joined_text = _ZONE_OF_UTC.sub(r"\1\2", joined_text)
         try:
+            joined_text, joined_lines = join_broken_texts(translate_event(event_text, calendar.is_version_1))
+            joined_text = _ZONE_OF_UTC.sub(r"\1\2", joined_text)
+            rules = find_untranslated_rules(joined_text)
             properties = parse_event(event_type, joined_text)
             if properties.errors and (corrected_text := _LEAP_SECOND.sub("59", joined_text)) != joined_text:
                 properties = parse_event(event_type, corrected_text)
@@ -150,7 +151,6 @@ def _parse_events(document: SourceDocument, event_texts: Iterable[EventText]) ->
             parts.append(_skip_event(Reason.NOT_WELL_FORMED, message, event_text))
             continue
         of_calendar = document._replace(calendar_zone=calendar.zone, has_unknown_zone=calendar.has_unknown_zone)
-        rules = find_untranslated_rules(joined_text)
         parts.append(_CalendarEvent(event_text, properties, of_calendar, calendar.is_cancelled, joined_lines, rules))
     return parts
 
