@@ -110,6 +110,23 @@ def test_events_with_one_id_and_other_names_or_starts_are_not_joined():
     assert unread == []
 
 
+@pytest.mark.parametrize("second", [{"@type": "Event"}, {}], ids=["typed", "untyped"])
+def test_a_second_start_of_an_event_has_its_name(second):
+    second = {"@id": "http://a.example/x#f", **second, "startDate": "2099-02-15T10:00", "location": "Hall"}
+    read_events, unread = read(page(event(**{"@id": "#f"}), second), "schema.org")
+    assert [[found.value[name] for name in ("title", "datetime", "location")] for found in read_events] == [
+        ["Fair", "2099-01-15T15:00:00Z", ""], ["Fair", "2099-02-15T15:00:00Z", "Hall"]
+    ]  # fmt: skip
+    assert unread == []
+
+
+def test_a_start_with_the_id_of_two_events_has_no_name():
+    parts = [event(**{"@id": "#f"}), event(**{"@id": "#f"}, name="Market")]
+    parts.append({"@id": "#f", "@type": "Event", "startDate": "2099-02-15T10:00"})
+    read_events, _ = read(page(parts), "schema.org")
+    assert [found.value["title"] for found in read_events] == ["Fair", "Market", "(without a title)"]
+
+
 def test_a_page_with_the_id_of_its_event_is_not_a_part_of_it():
     web_page = {"@id": "#f", "@type": "WebPage", "name": "Fair - Town", "description": "The page."}
     (fair,), _ = read(page(web_page, event(**{"@id": "#f"}, description="The fair.")), "schema.org")

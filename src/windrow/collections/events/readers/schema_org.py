@@ -90,7 +90,7 @@ def read_schema_org(document: SourceDocument) -> Iterator[RawEvent | SkippedPart
 
 def _read_blocks(url: str, html: str) -> _Blocks:
     objects: dict[str, dict[str, Any]] = {}
-    event_parts: dict[str, list[Mapping[str, Any]]] = {}
+    event_parts: dict[str, list[dict[str, Any]]] = {}
     events: dict[str, dict[str, Any]] = {}
     page = parse(html)
     base = joining_address(page, url)
@@ -112,9 +112,21 @@ def _read_blocks(url: str, html: str) -> _Blocks:
             if _is_event(node) or "@type" not in node:
                 event_parts.setdefault(_join_id(base, node_id), []).append(node)
     for event_id, parts in event_parts.items():
-        if len(parts) > 1 and any(map(_is_event, parts)) and (event := _merge_parts(parts)):
-            events[event_id] = event
+        if len(parts) > 1 and any(map(_is_event, parts)):
+            if event := _merge_parts(parts):
+                events[event_id] = event
+            else:
+                _share_name(parts)
     return blocks
+
+
+def _share_name(parts: Iterable[dict[str, Any]]) -> None:
+    """Give each part with a start the type and the name of the other parts, unless these have different ones."""
+    for name in ("@type", "name"):
+        values = [part[name] for part in parts if name in part]
+        for part in parts if values and values.count(values[0]) == len(values) else ():
+            if "startDate" in part:
+                part.setdefault(name, values[0])
 
 
 def _merge_parts(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
