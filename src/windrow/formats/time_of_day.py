@@ -27,6 +27,14 @@ _IANA_ZONES = {
 }  # fmt: skip
 """A dict from a zone's usual name to its IANA name. S and D are left out, since many sources write EST in summer."""
 
+_AREAS_OF_OTHER_MEANINGS = {
+    "EST": ("Australia/",), "EDT": ("Australia/",), "CDT": ("Australia/",), "CST": ("Asia/", "Australia/"),
+    "EASTERN": ("Australia/",), "CENTRAL": ("Australia/",), "SAST": ("Australia/",), "MST": ("Asia/",),
+    "PST": ("Asia/",), "AST": ("Asia/",), "ADT": ("Asia/",), "BST": ("Asia/", "Pacific/Bougainville"),
+}  # fmt: skip
+"""A dict from a name in _IANA_ZONES, with S or D, to the zones where it may mean another one: BST is Bangladesh's, too.
+There such a name is only read if it is that of the source's own zone."""
+
 _SEASONAL_NAME = re.compile(r"(E|C|M|P|AK|H|A|N|AE|AW|NZ)[SD]T|(CE|EE|WE)ST")
 _GERMAN_NAMES = {"MEZ": "CET", "MESZ": "CET"}
 _FULL_ZONE_NAMES = (
@@ -162,7 +170,7 @@ class TimeOfDay(NamedTuple):
             return local_time
         name_of_zone = _without_season((local_time.replace(tzinfo=zone).tzname() or "").upper())
         is_own_zone = _without_season(self.zone.upper()) == name_of_zone
-        named_zone = zone if is_own_zone else _find_zone(self.zone)
+        named_zone = zone if is_own_zone else _find_zone(self.zone, zone)
         if named_zone is None:
             return local_time if is_own_zone else None
         named_time = local_time.replace(tzinfo=named_zone)
@@ -326,12 +334,21 @@ def _without_season(name: str) -> str:
     return _GERMAN_NAMES.get(name, name) if season is None else f"{season[1]}T" if season[1] else f"{season[2]}T"
 
 
-def _find_zone(name: str) -> tzinfo | None:
+def _find_zone(name: str, zone: ZoneInfo | None) -> tzinfo | None:
+    """Return the zone that a name or an offset means in a source with the zone `zone`; None if that is not certain.
+
+    >>> [_find_zone("BST", ZoneInfo(name)) for name in ("America/New_York", "Asia/Dhaka")]
+    [zoneinfo.ZoneInfo(key='Europe/London'), None]
+    """
     upper_name = name.upper()
     if offset := _OFFSET.fullmatch(upper_name):
         difference = timedelta(hours=int(offset[2]), minutes=int(offset[3] or 0)) * (1 if offset[1] == "+" else -1)
         return timezone(difference) if is_utc_offset(difference) else None
-    iana_name = _IANA_ZONES.get(_without_season(upper_name)) or _IANA_ZONES.get(upper_name.split()[0])
+    first_word = upper_name.split()[0]
+    other_areas = () if upper_name.endswith("(US & CANADA)") else _AREAS_OF_OTHER_MEANINGS.get(first_word, ())
+    if zone and zone.key.startswith(other_areas):
+        return None
+    iana_name = _IANA_ZONES.get(_without_season(upper_name)) or _IANA_ZONES.get(first_word)
     try:
         return ZoneInfo(iana_name or name)
     except (ValueError, OSError, KeyError):

@@ -168,6 +168,31 @@ def test_a_name_that_the_zone_of_the_source_has_too_is_that_of_the_source():
     assert at == ["10:00", "12:30", "01:00", "15:00", "22:00", "17:00"]
 
 
+@pytest.mark.parametrize(
+    ("zone", "name"),
+    [
+        ("Asia/Riyadh", "AST"), ("Asia/Dhaka", "BST"), ("Pacific/Bougainville", "BST"), ("Australia/Sydney", "EST"),
+        ("Australia/Adelaide", "CST"), ("Australia/Adelaide", "Central Standard Time"), ("Australia/Sydney", "Eastern"),
+        ("Asia/Singapore", "CST"), ("Asia/Karachi", "PST"), ("Asia/Yangon", "MST"), ("Australia/Adelaide", "SAST"),
+    ],
+)  # fmt: skip
+def test_a_name_with_another_meaning_near_the_source_is_not_read(zone, name):
+    assert read_time(f"Nov 24, 2026 6 PM {name}", ZoneInfo(zone)) is None
+
+
+@pytest.mark.parametrize(
+    ("zone", "name", "expected"),
+    [
+        ("Europe/Berlin", "EST", "23:00"), ("Pacific/Honolulu", "CST", "00:00"), ("Asia/Manila", "PST", "10:00"),
+        ("Australia/Sydney", "Eastern Time (US & Canada)", "23:00"), ("Australia/Sydney", "ET", "23:00"),
+        ("Australia/Sydney", "PST", "02:00"), ("Asia/Tokyo", "EST", "23:00"), ("Australia/Perth", "AEDT", "07:00"),
+        ("America/Chicago", "BST", "18:00"),
+    ],
+)  # fmt: skip
+def test_a_name_without_another_meaning_near_the_source_is_read(zone, name, expected):
+    assert format_utc(read_time(f"Nov 24, 2026 6 PM {name}", ZoneInfo(zone)).utc)[11:16] == expected
+
+
 def test_a_time_in_a_zone_of_its_own_says_its_local_time_there():
     at = read_time("Nov 24, 2026 15:00 PST", NEW_YORK)
     assert (at.local, at.zone) == ("2026-11-24T15:00:00", "America/Los_Angeles")
