@@ -6,6 +6,7 @@ import pytest
 
 from tests.collections.events.place import calendar, event
 from tests.collections.events.reader import read
+from tests.cpu import cpu_seconds
 from windrow.collections.events.status_words import find_status
 
 MARKED = [
@@ -103,6 +104,18 @@ def test_a_sentence_about_the_meeting_of_another_day_is_no_status(sentence, stat
     lines = event("a@x", ":20261103T150000Z", "Board", description=sentence.replace(",", "\\,").replace(";", "\\;"))
     (read_event,), _ = read(calendar(lines), "icalendar")
     assert read_event.value["status"] == (status or "scheduled")
+
+
+@pytest.mark.parametrize(
+    ("title", "description"),
+    [
+        ("(" * 20_000 + " cancelled", ""), ("-" * 20_000 + "x cancelled y", ""),
+        ("Tea", "if this meeting has been cancelled " * 10_000),
+    ],
+    ids=["brackets", "dashes", "conditions"],
+)  # fmt: skip
+def test_a_long_text_takes_no_time_of_the_square_of_its_length(title, description):
+    assert cpu_seconds(find_status, title, description) < 2
 
 
 def test_an_event_gets_the_status_of_its_title_with_a_note_unless_its_source_states_one():

@@ -46,7 +46,7 @@ _REASON_OR_TIME = (
 """What may follow the word in brackets: `(postponed from May 5)` and `(cancelled in person)` take place."""
 
 _IN_BRACKETS = re.compile(
-    rf"[\[(*{{<]+\s*{_WORD}(?:\s*(?:{_DASH}|{_REASON_OR_TIME})[^\])}}>*]{{0,80}}|\s*)[\])*}}>]+", re.IGNORECASE
+    rf"(?<![\[(*{{<])[\[(*{{<]++\s*+{_WORD}(?:\s*(?:{_DASH}|{_REASON_OR_TIME})[^\])}}>*]{{0,80}}|\s*)[\])*}}>]+", re.IGNORECASE
 )
 _BEFORE = re.compile(rf"^[\W_]*{_WORD}\s*(?:{_DASH}\s*|[\u2022\u00b7]\s*|$)", re.IGNORECASE)
 _AFTER = re.compile(
@@ -101,7 +101,10 @@ _OTHER_EVENTS = frozenset(
     }
 )
 _IN_FIELD = re.compile(_WORD, re.IGNORECASE)
-_SEARCHED_CHARACTERS = 1000  # at the start of a description; a sentence after them, as in an agenda, is only noted
+_SEARCHED_CHARACTERS = 1000
+"""The length of the beginning of a title or description; a word after it, as in an agenda, is only noted. It is also that
+of the text before a sentence in which a condition is looked for. Without it, the time grows with the square of the text.
+"""
 _NOTED_CHARACTERS = 200
 
 
@@ -142,7 +145,7 @@ def find_status(
     ('postponed', '')
     """
     mention = _IN_FIELD.search(title)
-    if mention and (match := _find_in_title(title)):
+    if mention and (match := _find_in_title(title[:_SEARCHED_CHARACTERS])):
         return WrittenStatus(_status_of(match[1]), match[1], _remove_match(title, match))
     beginning = description[:_SEARCHED_CHARACTERS]
     if (match := _BEFORE.search(beginning)) and match[1].lower() != "cancellation":
@@ -165,7 +168,8 @@ def _find_in_title(title: str) -> re.Match[str] | None:
 def _is_conditional(text: str, match: re.Match[str]) -> bool:
     """Return whether the sentence of a match states a condition, as in `if the meeting is cancelled`."""
     word = match.lastindex or 0
-    return bool(_CONDITION_BEFORE.search(text[: match.start(word)]) or _CONDITION_AFTER.match(text, match.end(word)))
+    text_before = text[max(0, match.start(word) - _SEARCHED_CHARACTERS) : match.start(word)]
+    return bool(_CONDITION_BEFORE.search(text_before) or _CONDITION_AFTER.match(text, match.end(word)))
 
 
 def _may_mean(words: Sequence[str], day: date | None) -> bool:
