@@ -174,3 +174,11 @@ def test_new_source_writes_a_source_of_a_preset_and_says_which_setting_it_lacks(
         lacking = {name: text for name, text in settings.items() if name != setting}
         with pytest.raises(UsageError, match=f"{setting} is not set"):
             windrow.new_source("other", "https://b.example/", collection="events", **lacking)
+
+
+@pytest.mark.parametrize(("setting", "names"), [("branch", "events.branches"), ("entity", "events.entities")])
+def test_new_source_says_which_setting_adds_the_name_of_a_branch_or_entity(tmp_path, setting, names):
+    windrow = Windrow.init(tmp_path)
+    settings = {"parser": "civicplus", "branch": "Other", "entity": "Senate", "timezone": "America/Chicago"}
+    with pytest.raises(UsageError, match=f"'City' is not one of .*; {names} in windrow.toml adds names"):
+        windrow.new_source("council", "https://a.example/", collection="events", **settings | {setting: "City"})

@@ -30,7 +30,7 @@ def check_name(name: str, known_names: tuple[str, ...], setting: str) -> str:
         return name
     similar_names = get_close_matches(name, known_names, n=1)
     suggestion = f"; did you mean {similar_names[0]}?" if similar_names else ""
-    message = f"{name!r} is not one of {', '.join(known_names)}{suggestion}"
+    message = f"{name!r} is not one of {', '.join(known_names)}{suggestion}; {setting} in windrow.toml adds names"
     raise ConfigError(message, hint=f"add it to {setting} in windrow.toml")
 
 
