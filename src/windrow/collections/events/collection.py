@@ -116,7 +116,9 @@ SOURCE = (
     ),
     Setting("reader", choice("", *READERS), "", "kind of its documents; a built-in parser sets it", "--reader"),
     Setting("version", TEXT, "", "version of its parser; change it with the settings below"),
-    Setting("branch", TEXT, "", "branch of government to which the events belong; `events.branches` adds names", "--branch"),
+    Setting(
+        "branch", TEXT, "", "branch of government to which the events belong; `events.branches` adds names", "--branch"
+    ),
     Setting("entity", TEXT, "", "organisation that holds the events; `events.entities` adds names", "--entity"),
     Setting("timezone", TEXT, "", "time zone of the events, such as America/New_York", "--timezone"),
     Setting("every", DURATION, 6 * 3600.0, "time between two requests for the source; 0: in each run", "--every"),

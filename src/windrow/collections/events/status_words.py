@@ -46,7 +46,8 @@ _REASON_OR_TIME = (
 """What may follow the word in brackets: `(postponed from May 5)` and `(cancelled in person)` take place."""
 
 _IN_BRACKETS = re.compile(
-    rf"(?<![\[(*{{<])[\[(*{{<]++\s*+{_WORD}(?:\s*(?:{_DASH}|{_REASON_OR_TIME})[^\])}}>*]{{0,80}}|\s*)[\])*}}>]+", re.IGNORECASE
+    rf"(?<![\[(*{{<])[\[(*{{<]++\s*+{_WORD}(?:\s*(?:{_DASH}|{_REASON_OR_TIME})[^\])}}>*]{{0,80}}|\s*)[\])*}}>]+",
+    re.IGNORECASE,
 )
 _BEFORE = re.compile(rf"^[\W_]*{_WORD}\s*(?:{_DASH}\s*|[\u2022\u00b7]\s*|$)", re.IGNORECASE)
 _AFTER = re.compile(
@@ -102,8 +103,10 @@ _OTHER_EVENTS = frozenset(
 )
 _IN_FIELD = re.compile(_WORD, re.IGNORECASE)
 _SEARCHED_CHARACTERS = 1000
-"""The length of the beginning of a title or description; a word after it, as in an agenda, is only noted. It is also that
-of the text before a sentence in which a condition is looked for. Without it, the time grows with the square of the text.
+"""The length of the beginning of a title or description; a word after it, as in an agenda, is only noted.
+
+It is also that of the text before a sentence in which a condition is looked for. Without this bound, the time would
+grow with the square of the text.
 """
 _NOTED_CHARACTERS = 200
 

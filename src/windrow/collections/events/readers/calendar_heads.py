@@ -19,7 +19,8 @@ from windrow.errors import MissingExtra, StepError
 from windrow.formats.text import counted
 
 LIBRARY_ERRORS = (
-    StepError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, OSError, AssertionError, RuntimeError
+    StepError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, OSError, AssertionError,
+    RuntimeError,
 )  # fmt: skip
 """Errors that the library or the reader raises for an invalid property; an event with such a property is skipped."""
 

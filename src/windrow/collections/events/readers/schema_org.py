@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from itertools import chain
@@ -112,27 +112,16 @@ def _read_blocks(url: str, html: str) -> _Blocks:
             if _is_event(node) or "@type" not in node:
                 event_parts.setdefault(_join_id(base, node_id), []).append(node)
     for event_id, parts in event_parts.items():
-        if len(parts) > 1 and any(map(_is_event, parts)):
-            if event := _merge_parts(parts):
-                events[event_id] = event
-            else:
-                _share_name(parts)
+        if len(parts) > 1 and any(map(_is_event, parts)) and (event := _merge_parts(parts)):
+            events[event_id] = event
     return blocks
 
 
-def _share_name(parts: Iterable[dict[str, Any]]) -> None:
-    """Give each part with a start the type and the name of the other parts, unless these have different ones."""
-    for name in ("@type", "name"):
-        values = [part[name] for part in parts if name in part]
-        for part in parts if values and values.count(values[0]) == len(values) else ():
-            if "startDate" in part:
-                part.setdefault(name, values[0])
-
-
-def _merge_parts(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+def _merge_parts(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return an event with all values of the objects that describe it, or an empty dict if they are several events.
 
-    They are if their names or starts differ: there are pages whose events all have the same `@id`.
+    They are if their names or starts differ: there are pages whose events all have the same `@id`. Each that has a
+    start then gets the type and the name of the others, in place, unless these have different ones.
     """
     values: dict[str, dict[str, Any]] = {}
     for part in parts:
@@ -140,6 +129,11 @@ def _merge_parts(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
             text = "" if name.startswith("@") else json.dumps(value, sort_keys=True)
             values.setdefault(name, {}).setdefault(text, value)
     if any(len(values.get(name, {})) > 1 for name in ("name", "startDate")):
+        for name in ("@type", "name"):
+            given = [part[name] for part in parts if name in part]
+            for part in parts if given and given.count(given[0]) == len(given) else ():
+                if "startDate" in part:
+                    part.setdefault(name, given[0])
         return {}
     return {
         name: list(chain.from_iterable(value if isinstance(value, list) else [value] for value in by_text.values()))
