@@ -56,7 +56,7 @@ NO_CAPS = {
         "*TITLE_CHARACTERS", "*FIELD_CHARACTERS", "*ABSTRACT_CHARACTERS", "*RECORD_ID_CHARACTERS", "*api:_MAX_TEXT*",
         "*HOST_LENGTH", "*WORD_LENGTH", "*URL_LENGTH", "*pdf:_MAX_TEXT_CHARACTERS", "*PARAMETER_LENGTH", "*_EXCERPT_CHARACTERS",
     ),
-    "the start of a document, from which its kind or encoding is detected": (
+    "the start of a document or text, from which its kind, encoding or status is detected; later words for a status are noted": (
         "*EXAMINED*", "*status_words:*", "*events/times:_MAX_*", "*field_times:_MAX_*", "*PRESCAN*", "*HEAD_SIZE", "*HEAD_BYTES", "*PROBE*", "archive/capture_sink:[[]*]", "collections/events/adapter/run_logs:[[]200]",
         "collections/events/readers/publishers:[[]*]", "collections/news/section_page:[[]*]", "collections/news/feed:[[]2048]",
         "collections/news/adapter/home:[[]100]", "collections/pages/code:[[]1000]", "collections/papers/file_meta:[[]1024]",
