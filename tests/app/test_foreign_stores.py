@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.clock import pass_time, real_clock  # noqa: F401
-from tests.collections.events.place import calendar, configured, event, events, run, serving
+from tests.collections.events.place import Site, calendar, configured, event, events, run, serving
 from tests.collections.news.press import Press
 from tests.collections.news.workspace import configured as configured_news
 from tests.collections.papers.library import Library, Shelf, pdf
@@ -102,14 +102,20 @@ def test_documents_in_sqlite_that_are_ahead_are_refused(tmp_path: Path) -> None:
         assert len(events(workspace)) == 2
 
 
+def run_theirs(folder: Path, site: Site) -> Workspace:
+    """Serve a calendar for each of two workspaces; make and run the one of the others."""
+    site.put("/a.ics", calendar(PLACES[0]))
+    site.put("/b.ics", calendar(*PLACES[1:]))
+    (folder / "theirs").mkdir()
+    theirs = configured(folder / "theirs", f"{site.url}/a.ics")
+    run(theirs)
+    return theirs
+
+
 def test_documents_of_another_workspace_are_not_taken_for_ones_own_and_stay(tmp_path: Path) -> None:
     """Both had as many attempts, so nothing was written, and the run said that all is well."""
     with serving() as site:
-        site.put("/a.ics", calendar(PLACES[0]))
-        site.put("/b.ics", calendar(*PLACES[1:]))
-        (tmp_path / "theirs").mkdir()
-        theirs = configured(tmp_path / "theirs", f"{site.url}/a.ics")
-        run(theirs)
+        theirs = run_theirs(tmp_path, site)
         documents = f'documents = "{theirs.root / location_of(theirs)}"\n'
         (tmp_path / "own").mkdir()
         own = configured(tmp_path / "own", f"{site.url}/b.ics", documents)
@@ -167,11 +173,7 @@ def test_a_store_of_another_workspace_is_refused_and_unchanged(tmp_path: Path) -
 
 def test_records_of_another_workspace_are_refused_although_they_are_not_ahead(tmp_path: Path) -> None:
     with serving() as site:
-        site.put("/a.ics", calendar(PLACES[0]))
-        site.put("/b.ics", calendar(*PLACES[1:]))
-        (tmp_path / "theirs").mkdir()
-        theirs = configured(tmp_path / "theirs", f"{site.url}/a.ics")
-        run(theirs)
+        theirs = run_theirs(tmp_path, site)
         (tmp_path / "own").mkdir()
         own = configured(tmp_path / "own", f"{site.url}/b.ics", f'store = "{theirs.root / "events.db"}"\n')
         asked = len(site.asked)

@@ -207,7 +207,6 @@ class SourceChange(NamedTuple):
 NEW, CHANGED, GONE = "new", "changed", "gone"
 """The values of `SourceChange.kind`."""
 
-
 ALL_FACTS = (0, 2**62)
 """A range that has the number of every fact."""
 
@@ -216,7 +215,8 @@ class Window(NamedTuple):
     """Which changes to list: those that the sessions with the numbers `facts` (first, last; None: all) wrote.
 
     If `since` is given, changes that listings and responses from then on show are listed too. `lines` includes the
-    changed lines of texts. Of all these, those with a `fact` in `shown_by`, before `until` and of `source` are listed.
+    changed lines of texts. Of all these, those with a `fact` in `shown_by` and before `until` are listed; those of
+    other sources than `source` may be left out.
     """
 
     since: datetime | None = None

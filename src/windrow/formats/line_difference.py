@@ -47,8 +47,7 @@ def _diff_lines(old: Sequence[str], new: Sequence[str]) -> Iterator[DiffLine]:
     yield from (DiffLine(" ", text) for text in new[:head_count])
     removed, added = old[head_count : len(old) - tail_count], new[head_count : len(new) - tail_count]
     if max(len(removed), len(added)) > MAX_COMPARED_LINES:
-        yield from (DiffLine("-", text) for text in removed)
-        yield from (DiffLine("+", text) for text in added)
+        yield from _yield_changed(removed, added)
     else:
         anchors = [] if _count_pairs(removed, added) <= MAX_COMPARED_PAIRS else _find_anchors(removed, added)
         old_start = new_start = 0
@@ -63,15 +62,18 @@ def _diff_lines(old: Sequence[str], new: Sequence[str]) -> Iterator[DiffLine]:
 def _diff_part(removed: Sequence[str], added: Sequence[str]) -> Iterator[DiffLine]:
     """Yield the lines of a part as `_diff_lines` does; if the part is too large, all its lines count as changed."""
     if _count_pairs(removed, added) > MAX_COMPARED_PAIRS:
-        yield from (DiffLine("-", text) for text in removed)
-        yield from (DiffLine("+", text) for text in added)
+        yield from _yield_changed(removed, added)
         return
     for operation, old_start, old_end, new_start, new_end in SequenceMatcher(None, removed, added).get_opcodes():
         if operation == "equal":
             yield from (DiffLine(" ", text) for text in added[new_start:new_end])
         else:
-            yield from (DiffLine("-", text) for text in removed[old_start:old_end])
-            yield from (DiffLine("+", text) for text in added[new_start:new_end])
+            yield from _yield_changed(removed[old_start:old_end], added[new_start:new_end])
+
+
+def _yield_changed(removed: Sequence[str], added: Sequence[str]) -> Iterator[DiffLine]:
+    yield from (DiffLine("-", text) for text in removed)
+    yield from (DiffLine("+", text) for text in added)
 
 
 def _count_pairs(removed: Sequence[str], added: Sequence[str]) -> int:

@@ -202,7 +202,7 @@ def close_tallies(
 
 
 def _check_faults(run: HarvestRun, crawl: Crawl, tally: SourceTally) -> None:
-    """Mark a source as failed if it has faults and returned nothing usable.
+    """Mark a source as failed if it has faults and returned nothing usable, or if no document of it ever came.
 
     If this run requested nothing from it, the last attempts at its seeds decide.
     """

@@ -89,10 +89,10 @@ def parse_event(event_type: Any, text: str) -> Any:
     try:
         return event_type.from_ical(f"{text}\r\n")
     except OSError:
-        return event_type.from_ical(f"{_ZONE_NAME.sub(_make_unknown, text)}\r\n")
+        return event_type.from_ical(f"{_ZONE_NAME.sub(_replace_unusable_name, text)}\r\n")
 
 
-def _make_unknown(zone: re.Match[str]) -> str:
+def _replace_unusable_name(zone: re.Match[str]) -> str:
     name = zone[0].strip('"')
     try:
         ZoneInfo(name)
